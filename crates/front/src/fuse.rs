@@ -13,6 +13,7 @@
 //! - `copy_file_range`, `FIEMAP`: the kernel's generic answers;
 //! - device files are kept, but cannot be opened through the mount; set-user-id has no effect.
 
+mod cache;
 mod callers;
 mod disk;
 mod listen;
@@ -32,10 +33,11 @@ use holdfast_io::tree::{Asker, Errno, Tree, on_behalf_of};
 use holdfast_peers::in_hand::{Doing, InHand};
 use std::time::Duration;
 
+pub use cache::Cache;
 pub use disk::DiskTree;
 pub use listen::{Answered, Answers, ListenConfig, ListenError, Session};
 pub use mount::{MountError, MountOptions, Unmount, mount, mount_on, unmount};
-pub use serve::{Cache, Server};
+pub use serve::Server;
 
 use parse::Operation;
 

@@ -15,51 +15,29 @@
 //! was not answered. A process that ends in good order hands them on, but for those that speak TLS:
 //! their secrets are this process's, so they end behind a reply, and clients connect again.
 
+mod agreed;
 mod buffers;
 mod connection;
 mod exchange;
+mod export;
 mod gate;
 mod listen;
 mod looks;
 mod negotiate;
 pub mod parse;
+mod payload;
 mod reply;
 mod serve;
 mod session;
+mod shared;
+mod step;
 mod tls;
 mod wire;
 
-use std::time::Duration;
-
-use holdfast_io::Blocks;
-
 pub use buffers::Replies;
-pub use exchange::{Exchange, Over, Step};
+pub use exchange::Exchange;
+pub use export::{Export, NbdConfig};
 pub use listen::{ListenError, Listener, serve};
 pub use session::{Session, SessionFault};
+pub use step::{Over, Step};
 pub use tls::{Tls, TlsFault, tls_connections};
-
-/// A disk under the name by which clients ask for it.
-#[derive(Clone, Copy)]
-pub struct Export<'a> {
-    /// At most 4096 bytes. A client that names none gets the only export, if there is only one.
-    pub name: &'a str,
-    /// What keeps the bytes. Its size does not change while it is served.
-    pub blocks: &'a dyn Blocks,
-    /// Changes are refused.
-    pub read_only: bool,
-}
-
-/// How to serve disks.
-#[derive(Clone, Debug)]
-pub struct NbdConfig {
-    /// Clients of one listener at a time, of which one user or address never has more than half.
-    /// Each has a thread (two while it waits for slow flushes) and buffers of up to 1.6 MiB, more
-    /// while a single request is longer. Besides, 32 connections of a listener may be about to
-    /// choose an export, 16 of one user or address; one more ends the oldest of these.
-    pub connections_max: usize,
-    /// How long a client may take to choose an export.
-    pub negotiation_patience: Duration,
-    /// Clients have to speak TLS, and are served nothing before they do.
-    pub tls: Option<Tls>,
-}

@@ -11,9 +11,9 @@
 #[cfg(test)]
 mod tests;
 
+use super::cache::Cache;
 use super::parse::Init;
 use super::reply::Started;
-use super::serve::Cache;
 use super::wire::{self, init};
 
 const MAJOR: u32 = 7;

@@ -25,38 +25,11 @@ use holdfast_io::tree::{
     SetXattr, Tree,
 };
 
-use super::callers;
+use super::cache::Cache;
 use super::negotiate::{can_do_without_opens, negotiate};
 use super::parse::{self, Init, Open, Operation, Request, SetAttributes, When, Write};
 use super::reply::{self, Entry, Listing, Opened, Reply, Space};
-use super::wire;
-
-/// What the kernel may keep of a file's contents. Either way a `write` returns after the tree has
-/// taken it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cache {
-    /// Nothing: every read and write is a request of its size, writes to one file run side by side.
-    Direct,
-    /// Nothing, and no page for a mapping that others see, which the kernel would keep for as long
-    /// as the mapping is there: others than this mount write what the tree has. Such a mapping is
-    /// refused, with `ENODEV`.
-    Nowhere,
-    /// Pages: repeated reads cost nothing, nor do opens where the tree does not count them. A write
-    /// is copied twice, and goes out as one request if it starts where a page does, lies within
-    /// one, or goes past the cache (`O_DIRECT`), and in parts of whole pages otherwise.
-    WriteThrough,
-}
-
-impl Cache {
-    fn open_flags(self) -> u32 {
-        match self {
-            Self::Direct | Self::Nowhere => {
-                wire::FOPEN_DIRECT_IO | wire::FOPEN_PARALLEL_DIRECT_WRITES
-            }
-            Self::WriteThrough => wire::FOPEN_KEEP_CACHE,
-        }
-    }
-}
+use super::{callers, wire};
 
 /// Answers requests from one tree.
 pub struct Server<'t> {

@@ -18,11 +18,12 @@ use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, getpeername, recv, send};
 
 use super::buffers::{Received, Replies};
-use super::exchange::{Exchange, Over, Step};
+use super::exchange::Exchange;
 use super::gate::{Crowded, Entry};
-use super::listen::Shared;
 use super::looks::{LOOK, Looks};
 use super::session::Session;
+use super::shared::Shared;
+use super::step::{Over, Step};
 use super::tls::Channel;
 use crate::abort::AbortOnPanic;
 use crate::complaints::Complaints;

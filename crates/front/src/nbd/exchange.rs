@@ -7,45 +7,14 @@
 
 use holdfast_io::{Blocks, BlocksError, Receiving, SendError, Sending};
 
-use super::Export;
+use super::agreed::{Agreed, Security, Stage};
 use super::buffers::Replies;
-use super::negotiate::{Agreed, Negotiation, Security, Stage};
-use super::parse::Fault;
-use super::serve::{Payload, Transmission};
+use super::export::Export;
+use super::negotiate::Negotiation;
+use super::payload::Payload;
+use super::serve::Transmission;
+use super::step::Step;
 use crate::complaints::Complaints;
-
-/// What a step came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Step {
-    /// So many bytes of the input are done with.
-    Used(usize),
-    /// Nothing was done; so many bytes of input are needed, counted from its start.
-    Needs(usize),
-    /// A reply has to wait until the disk is flushed: see [`Exchange::flushed`].
-    Flush {
-        /// Bytes of the input that are done with.
-        used: usize,
-        /// The request.
-        cookie: u64,
-    },
-    /// From here on both sides speak TLS; what was put is still to be sent as it is.
-    Secure {
-        /// Bytes of the input that are done with.
-        used: usize,
-    },
-    /// The last message was heard.
-    Over(Over),
-}
-
-/// How a conversation ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
-    /// The client said so. What it asked for before is still answered.
-    Parted,
-    /// What it sent is not the protocol.
-    Fault(Fault),
-}
 
 /// A conversation with one client.
 pub struct Exchange<'e> {

@@ -16,7 +16,7 @@ use holdfast_peers::{Lobby, LobbyLimits, Peer, Place, Places, Ticket};
 use rustix::net::sockopt::socket_domain;
 use rustix::net::{AddressFamily, Shutdown, SocketAddrAny, getsockname, shutdown};
 
-use super::NbdConfig;
+use super::export::NbdConfig;
 
 /// Connections of one listener that may be about to choose an export, of all peers and of one.
 const HESITANT_MAX: usize = 32;

@@ -14,15 +14,16 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, Builder, Scope};
 use std::time::{Duration, Instant};
 
-use holdfast_peers::{Complaints, Peer};
+use holdfast_peers::Peer;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with};
 
 use super::connection::Connection;
+use super::export::{Export, NbdConfig};
 use super::gate::{Entry, Gate};
 use super::session::Session;
-use super::{Export, NbdConfig};
+use super::shared::Shared;
 use crate::abort::AbortOnPanic;
 use crate::wake::WakeUp;
 
@@ -81,41 +82,6 @@ impl Listener {
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
-    }
-}
-
-/// What all connections see.
-pub(crate) struct Shared<'e> {
-    pub(crate) exports: &'e [Export<'e>],
-    pub(crate) config: NbdConfig,
-    pub(crate) complaints: Arc<Complaints>,
-    /// Of each listener, and behind them of sessions whose listener is not here.
-    gates: Vec<Gate>,
-    is_closing: AtomicBool,
-    closing: WakeUp,
-    open: AtomicUsize,
-    stopped: Mutex<Vec<Session>>,
-}
-
-impl Shared<'_> {
-    pub(crate) fn is_closing(&self) -> bool {
-        self.is_closing.load(Ordering::Relaxed)
-    }
-
-    /// Readable once everybody is to stop.
-    pub(crate) fn closing(&self) -> &WakeUp {
-        &self.closing
-    }
-
-    fn close(&self) {
-        self.is_closing.store(true, Ordering::Relaxed);
-        self.closing.wake();
-    }
-
-    /// Where a connection came in.
-    fn gate_of(&self, socket: &OwnedFd) -> &Gate {
-        let (last, gates) = self.gates.split_last().expect("there is one for the rest");
-        gates.iter().find(|gate| gate.is_of(socket)).unwrap_or(last)
     }
 }
 

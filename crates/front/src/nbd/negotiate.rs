@@ -6,44 +6,14 @@
 //!
 //! Left out on purpose: extended headers (no request needs more than 32 bits of length).
 
+use super::agreed::{Agreed, Security, Stage};
 use super::buffers::Replies;
-use super::exchange::{Over, Step};
+use super::export::Export;
 use super::parse::{self, Fault, Haggle, Queries, Wants};
+use super::reply;
+use super::step::{Over, Step};
 use super::wire::{self, option_reply, transmission};
-use super::{Export, reply};
 use crate::complaints::Complaints;
-
-/// How far it has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// The server speaks first.
-    #[default]
-    Greeting,
-    /// The client's flags are awaited.
-    Flags,
-    /// Options are awaited.
-    Options,
-}
-
-/// Whether others can listen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Security {
-    /// They can, and nobody minds.
-    Plain,
-    /// They can, so nothing is told before TLS is spoken.
-    Wanted,
-    /// TLS is spoken.
-    Spoken,
-}
-
-/// What a client may count on, and is held to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Agreed {
-    /// Replies with data come in chunks.
-    pub(crate) structured: bool,
-    /// The client may ask for `base:allocation`.
-    pub(crate) allocation: bool,
-}
 
 /// A conversation that has not come to its first request.
 pub(crate) struct Negotiation<'e> {

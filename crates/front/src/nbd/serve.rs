@@ -8,12 +8,14 @@
 use holdfast_io::{Blocks, BlocksError, Receiving, SendError, Sending};
 use holdfast_peers::in_hand::{Doing, InHand};
 
+use super::agreed::Agreed;
 use super::buffers::Replies;
-use super::exchange::{Over, Step};
-use super::negotiate::Agreed;
+use super::export::Export;
 use super::parse::{self, Command, Request};
-use super::wire::{self, command_flag, error};
-use super::{Export, reply};
+use super::payload::{Payload, Refusal};
+use super::reply;
+use super::step::{Over, Step};
+use super::wire::{self, command_flag};
 use crate::complaints::Complaints;
 
 /// Long reads are sent, and long writes given to the disk, in pieces of about this: the client
@@ -22,97 +24,6 @@ const PIECE_BYTES: u32 = 256 << 10;
 
 /// Stretches that one reply tells of.
 const STRETCHES_MAX: usize = 1024;
-
-/// Why a request was not carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// The command is none of this server's, or was not agreed on.
-    Command,
-    /// A flag does not go with the command.
-    Flag,
-    /// The export may not be changed.
-    ReadOnly,
-    /// More bytes than a request may have.
-    TooLong,
-    /// A read, or a hint, behind the last byte.
-    OutOfRange,
-    /// A change behind the last byte.
-    WriteOutOfRange,
-    /// It is not known whether zeros are faster than a write.
-    NotFast,
-    /// The disk has no space left.
-    NoSpace,
-    /// The disk failed.
-    Failed,
-}
-
-impl Refusal {
-    pub(crate) const ALL: [Refusal; 9] = [
-        Refusal::Command,
-        Refusal::Flag,
-        Refusal::ReadOnly,
-        Refusal::TooLong,
-        Refusal::OutOfRange,
-        Refusal::WriteOutOfRange,
-        Refusal::NotFast,
-        Refusal::NoSpace,
-        Refusal::Failed,
-    ];
-
-    fn error(self) -> u32 {
-        match self {
-            Refusal::Command | Refusal::Flag | Refusal::TooLong | Refusal::OutOfRange => {
-                error::EINVAL
-            }
-            Refusal::ReadOnly => error::EPERM,
-            Refusal::WriteOutOfRange | Refusal::NoSpace => error::ENOSPC,
-            Refusal::NotFast => error::ENOTSUP,
-            Refusal::Failed => error::EIO,
-        }
-    }
-
-    fn text(self) -> &'static str {
-        match self {
-            Refusal::Command => "the command is unknown, or was not agreed on",
-            Refusal::Flag => "a flag does not go with the command",
-            Refusal::ReadOnly => "the export is read-only",
-            Refusal::TooLong => "the request is longer than the server takes",
-            Refusal::OutOfRange | Refusal::WriteOutOfRange => "the range ends behind the last byte",
-            Refusal::NotFast => "zeros may be no faster than a write",
-            Refusal::NoSpace => "no space is left",
-            Refusal::Failed => "the disk failed",
-        }
-    }
-}
-
-impl From<&BlocksError> for Refusal {
-    fn from(error: &BlocksError) -> Self {
-        match error {
-            BlocksError::OutOfRange => Refusal::OutOfRange,
-            BlocksError::NoSpace => Refusal::NoSpace,
-            _ => Refusal::Failed,
-        }
-    }
-}
-
-/// A write whose bytes are still coming.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Payload {
-    pub(crate) cookie: u64,
-    pub(crate) offset: u64,
-    pub(crate) left_bytes: u32,
-    pub(crate) is_durable: bool,
-    /// The rest is thrown away; a client does not listen before it has sent all.
-    pub(crate) refusal: Option<Refusal>,
-}
-
-impl Payload {
-    /// Whether what is still coming has a place on a disk of so many bytes.
-    pub(crate) fn fits(&self, size_bytes: u64) -> bool {
-        let end = self.offset.checked_add(u64::from(self.left_bytes));
-        self.refusal.is_some() || end.is_some_and(|end| end <= size_bytes)
-    }
-}
 
 /// A read whose bytes are still going.
 #[derive(Clone, Copy, Debug)]

@@ -26,9 +26,9 @@ mod tests;
 use std::fmt;
 use std::os::fd::OwnedFd;
 
+use super::agreed::{Agreed, Stage};
 use super::exchange::State;
-use super::negotiate::{Agreed, Stage};
-use super::serve::{Payload, Refusal};
+use super::payload::{Payload, Refusal};
 
 const MAGIC: [u8; 4] = *b"NBDS";
 const VERSION: u8 = 1;
