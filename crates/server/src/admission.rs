@@ -14,7 +14,7 @@ use holdfast_memory::SessionMemory;
 use holdfast_peers::{Connection, Peer};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
-use crate::request::Copies;
+use crate::handler::Copies;
 use crate::seat::Seat;
 use crate::service::{Beginning, Service};
 use crate::session::Session;

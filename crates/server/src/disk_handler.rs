@@ -11,8 +11,8 @@ use holdfast_client::protocol::{Operation, Status, TRANSFER_BYTES_MAX, ZEROES_BY
 use holdfast_io::{Blocks, BlocksError};
 use holdfast_memory::queue::Response;
 
-use crate::request::{Exchange, Handler, Refusal, done, errno_of};
-use crate::service::Presence;
+use crate::handler::{Exchange, Handler, Refusal, done, errno_of};
+use crate::presence::Presence;
 use crate::words;
 
 /// The most bytes that one request reads or writes: as many as are written at once.
@@ -73,7 +73,7 @@ impl Handler for DiskHandler {
             Operation::Flush => self.blocks.flush().map_err(refusal_of)?,
             _ => return Err((Status::BadOperation, operation as u64)),
         }
-        exchange.service.count(words::REQUESTS);
+        exchange.words.count(words::REQUESTS);
         Ok(Some(Response { bytes: brought, ..done([0; 2]) }))
     }
 }

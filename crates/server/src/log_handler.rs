@@ -13,8 +13,7 @@ use holdfast_log::{CommitLog, Lsn, NUMBER_BYTES, words::READER};
 use holdfast_memory::queue::Response;
 use holdfast_peers::Peer;
 
-use crate::request::{Exchange, Handler, Refusal, done};
-use crate::responder::Departure;
+use crate::handler::{Departure, Exchange, Handler, Refusal, done};
 use crate::served::ServedLog;
 use crate::waiting::{Address, Need};
 use crate::window::{Number, Shared, WindowRefusal};

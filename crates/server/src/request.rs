@@ -1,73 +1,15 @@
 //! One request, looked at and handed to what does it.
 //!
-//! Promise: every field comes from a private copy and is checked before it is used; a payload is
-//! copied out of the client's memory before anybody looks at it.
+//! Promise: every field comes from a private copy and is checked before it is used.
 //! Never: answers with bytes that another client put anywhere but into the service they share.
 
-use std::io;
-use std::sync::Arc;
-
 use holdfast_client::protocol::{Operation, Status};
-use holdfast_io::errno;
-use holdfast_memory::queue::{Request, Response, SlotIndex, Taken};
+use holdfast_memory::queue::{Request, Response, Taken};
 use holdfast_peers::in_hand::{Doing, InHand};
 
-use crate::responder::Departure;
-use crate::service::Service;
+use crate::handler::{Exchange, Refusal};
 use crate::session::Session;
-use crate::waiting::{Address, refusal};
-
-/// Why a request is not done, as its client hears it.
-pub(crate) type Refusal = (Status, u64);
-
-/// What does the requests of one session.
-pub(crate) trait Handler: Send {
-    /// Does what is asked and returns the answer; None if somebody else answers later.
-    fn handle(
-        &mut self,
-        operation: Operation,
-        exchange: &mut Exchange<'_>,
-    ) -> Result<Option<Response>, Refusal>;
-
-    /// The session is over; if the client ended it, how.
-    fn end(&mut self, _address: &Arc<Address>, _departure: Option<Departure>) {}
-}
-
-/// Private copies of what a client sends and gets; kept for their memory.
-#[derive(Default)]
-pub(crate) struct Copies {
-    pub(crate) payload: Vec<u8>,
-    pub(crate) answer: Vec<u8>,
-}
-
-/// One request, its buffer checked, with the ways to the client's memory.
-pub(crate) struct Exchange<'a> {
-    pub(crate) request: &'a Request,
-    pub(crate) service: &'a Service,
-    pub(crate) address: &'a Arc<Address>,
-    pub(crate) slot: SlotIndex,
-    pub(crate) buffer_bytes: u32,
-    pub(crate) bytes: &'a mut Copies,
-}
-
-impl Exchange<'_> {
-    /// The one copy that is looked at from now on.
-    pub(crate) fn copy_payload(&mut self) {
-        self.bytes.payload.resize(self.request.bytes as usize, 0);
-        let copied = self.address.memory.copy_out(self.request.buffer, &mut self.bytes.payload);
-        copied.expect("the buffer was checked to lie in the memory");
-    }
-
-    /// Puts what is answered into the request's buffer. Returns how many bytes that are.
-    pub(crate) fn bring(&self, bytes: &[u8]) -> Result<u32, Refusal> {
-        if bytes.len() > self.buffer_bytes as usize {
-            return Err((Status::TooLarge, bytes.len() as u64));
-        }
-        let copied = self.address.memory.copy_in(self.request.buffer, bytes);
-        copied.expect("the buffer was checked to lie in the memory");
-        Ok(bytes.len() as u32)
-    }
-}
+use crate::waiting::refusal;
 
 impl Session {
     /// Does what is asked. None if it is answered later.
@@ -77,7 +19,7 @@ impl Session {
         let handled = self.check(request).and_then(|operation| {
             let mut exchange = Exchange {
                 request,
-                service: &self.service,
+                words: &*self.service.words,
                 address: &self.address,
                 slot: taken.slot,
                 buffer_bytes: self.buffer_bytes,
@@ -105,14 +47,4 @@ impl Session {
         }
         Ok(operation)
     }
-}
-
-/// A good answer that brings no bytes.
-pub(crate) fn done(value: [u64; 2]) -> Response {
-    Response { status: Status::Done as u32, bytes: 0, value }
-}
-
-/// A system's error as the value of an answer.
-pub(crate) fn errno_of(error: &io::Error) -> u64 {
-    u64::from(errno(error).unwrap_or(0).unsigned_abs())
 }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use holdfast_client::protocol::{ClientId, Operation, Status, WINDOW};
 use holdfast_memory::queue::Response;
 
-use crate::request::{Exchange, Handler, Refusal, done, errno_of};
-use crate::service::Presence;
+use crate::handler::{Departure, Exchange, Handler, Refusal, done, errno_of};
+use crate::presence::Presence;
 use crate::waiting::Address;
 use crate::words;
 
@@ -42,16 +42,6 @@ pub trait Responder: Send + Sync {
     /// A client that may have asked something is gone. A server that ends tells of none, and of a
     /// client that is gone before the next one serves nobody is told.
     fn departed(&self, client: u64, departure: Departure);
-}
-
-/// How a client ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Departure {
-    /// It has all its answers, and said that it will not ask again: what is remembered of it can be
-    /// forgotten.
-    InOrder,
-    /// It was ended, or cut off; then it may come back and ask again what it has no answer to.
-    Vanished,
 }
 
 /// Why a request has no answer.
@@ -125,7 +115,7 @@ impl Handler for ResponderHandler {
         let (request, mut answer) = (&exchange.bytes.payload, Vec::new());
         let responded = self.responder.respond(self.client, sequence, oldest, request, &mut answer);
         responded.map_err(refusal_of)?;
-        exchange.service.count(words::REQUESTS);
+        exchange.words.count(words::REQUESTS);
         exchange.bring(&answer).map(|bytes| Some(Response { bytes, ..done([0; 2]) }))
     }
 

@@ -19,7 +19,7 @@ use holdfast_log::{
 };
 use holdfast_memory::Region;
 
-use crate::request::{Refusal, errno_of};
+use crate::handler::{Refusal, errno_of};
 use crate::waiting::{Need, Verdict, WaitingRoom};
 use crate::window::{Number, Placed, Seen, Shared, Windows, lock};
 use crate::words;

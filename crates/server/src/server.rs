@@ -175,7 +175,8 @@ impl Server {
         if !service.allows(peer) {
             return Err(Status::NotAllowed);
         }
-        let seat = Seat::take(service, &self.places, peer).ok_or(Status::TooManyClients)?;
+        let seat =
+            Seat::take(&service.clients, &self.places, peer).ok_or(Status::TooManyClients)?;
         Ok((service, seat))
     }
 

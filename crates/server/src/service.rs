@@ -4,34 +4,23 @@
 //! counted is in the service's region, where it outlives the server.
 //! Never: knows what is asked of a service; the kind's handler does.
 
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use holdfast_client::protocol::{ClientId, Hello, PAYLOAD_BYTES_MAX, Status};
+use holdfast_client::protocol::{Hello, PAYLOAD_BYTES_MAX, Status};
 use holdfast_io::Blocks;
-use holdfast_memory::Region;
 use holdfast_peers::{Complaints, Peer, Places};
 
 use crate::disk_handler::{DiskHandler, transfer_bytes_max};
+use crate::handler::Handler;
 use crate::log_handler::LogHandler;
-use crate::request::Handler;
+use crate::presence::{Presence, Present};
 use crate::responder::{Responder, ResponderHandler};
+use crate::seat::Clients;
 use crate::served::ServedLog;
+use crate::service_words::ServiceWords;
 use crate::words;
-
-/// The shared words of the region that has a service's state, by number: see [`crate::words`].
-pub trait ServiceWords: Send + Sync {
-    /// The word of this number.
-    fn word(&self, index: usize) -> &AtomicU64;
-}
-
-impl ServiceWords for Region {
-    fn word(&self, index: usize) -> &AtomicU64 {
-        Region::word(self, index)
-    }
-}
 
 /// A service that is no log, and for whom.
 pub struct ServiceSpec {
@@ -70,11 +59,11 @@ pub(crate) struct Service {
     pub(crate) check: u32,
     pub(crate) kind: Kind,
     allow_uids: Vec<u32>,
-    words: Arc<dyn ServiceWords>,
-    pub(crate) clients: Places,
+    pub(crate) words: Arc<dyn ServiceWords>,
+    pub(crate) clients: Arc<Clients>,
     complaints: Arc<Complaints>,
     /// Clients of a service that is no log; a log's windows know them.
-    present: Mutex<BTreeSet<ClientId>>,
+    present: Arc<Present>,
 }
 
 /// What a session begins with.
@@ -125,9 +114,9 @@ impl Service {
             root.store(draw().max(1).into(), Ordering::Relaxed);
         }
         let check = root.load(Ordering::Relaxed) as u32;
-        words.word(words::CLIENTS).store(0, Ordering::Relaxed);
         let users = allow_uids.iter().map(|uid| Peer::User(*uid));
-        let (clients, present) = (Places::for_each_of(users, clients_max), Mutex::default());
+        let places = Places::for_each_of(users, clients_max);
+        let (clients, present) = (Clients::new(places, Arc::clone(&words)), Arc::default());
         let complaints = Arc::clone(complaints);
         Service { name, handle, check, kind, allow_uids, words, clients, complaints, present }
     }
@@ -152,7 +141,7 @@ impl Service {
 
     /// Adds to one of the server's counters.
     pub(crate) fn count(&self, word: usize) {
-        self.words.word(word).fetch_add(1, Ordering::Relaxed);
+        self.words.count(word);
     }
 
     /// Says something about a client, or counts it.
@@ -200,53 +189,22 @@ impl Service {
                 Ok(Beginning { handler: Box::new(handler), last_sequence, facts })
             }
             Kind::Disk(blocks) => {
-                let presence = Presence::enter(self, hello.client)?;
+                let presence = Presence::enter(&self.present, hello.client)?;
                 let handler = Box::new(DiskHandler::new(Arc::clone(blocks), presence));
                 let facts = [blocks.size_bytes(), blocks.atomic_bytes_max() as u64, 0];
                 Ok(Beginning { handler, last_sequence: 0, facts })
             }
             Kind::Responder(responder) => {
-                let presence = Presence::enter(self, hello.client)?;
+                let presence = Presence::enter(&self.present, hello.client)?;
                 let handler = ResponderHandler::new(Arc::clone(responder), hello.client, presence);
                 Ok(Beginning { handler: Box::new(handler), last_sequence: 0, facts: [0; 3] })
             }
         }
-    }
-
-    /// Tells status how many clients hold a seat.
-    pub(crate) fn show_clients(&self) {
-        self.words.word(words::CLIENTS).store(self.clients.held().into(), Ordering::Relaxed);
-    }
-
-    fn present(&self) -> MutexGuard<'_, BTreeSet<ClientId>> {
-        self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl std::fmt::Debug for Service {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Service").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-/// The mark that a client has a session, taken away when dropped. Without it a request that a
-/// client repeats could be done beside, or after, the one that an earlier session still has.
-pub(crate) struct Presence {
-    service: Arc<Service>,
-    client: ClientId,
-}
-
-impl Presence {
-    fn enter(service: &Arc<Service>, client: ClientId) -> Result<Presence, Status> {
-        match service.present().insert(client) {
-            true => Ok(Presence { service: Arc::clone(service), client }),
-            false => Err(Status::InUse),
-        }
-    }
-}
-
-impl Drop for Presence {
-    fn drop(&mut self) {
-        self.service.present().remove(&self.client);
     }
 }

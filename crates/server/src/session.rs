@@ -16,8 +16,7 @@ use holdfast_peers::{Connection, Peer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::request::{Copies, Handler};
-use crate::responder::Departure;
+use crate::handler::{Copies, Departure, Handler};
 use crate::service::Service;
 use crate::waiting::Address;
 use crate::words;
