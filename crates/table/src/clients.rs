@@ -7,11 +7,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use holdfast_store::{Direction, Durability, Transaction, TransactionError, Tree};
+use holdfast_store::{Direction, Transaction, Tree};
 
-use crate::error::{RespondError, Stop};
-use crate::once::answers_of;
-use crate::tables::{ATTEMPTS_BESIDE_OTHERS, SWEPT_AT_ONCE, Tables, Trees};
+use crate::error::Stop;
 
 /// How many clients that vanished have their answers kept. A program that is killed cannot ask
 /// again; one that was only cut off does so long before as many others have vanished.
@@ -81,30 +79,30 @@ impl Clients {
     }
 
     /// Whether anything may be kept for the client.
-    fn is_known(&self, client: u64) -> bool {
+    pub(crate) fn is_known(&self, client: u64) -> bool {
         let state = self.lock();
         state.here.contains(&client) || state.turn_of(client).is_some()
     }
 
     /// The turn of a client that vanishes now.
-    fn next_turn(&self) -> u64 {
+    pub(crate) fn next_turn(&self) -> u64 {
         let mut state = self.lock();
         state.last_turn += 1;
         state.last_turn
     }
 
-    fn vanished(&self, client: u64, turn: u64) {
+    pub(crate) fn vanished(&self, client: u64, turn: u64) {
         let mut state = self.lock();
         state.remove(client);
         state.vanished.insert(turn, client);
     }
 
-    fn forgotten(&self, client: u64) {
+    pub(crate) fn forgotten(&self, client: u64) {
         self.lock().remove(client);
     }
 
     /// Who is to be forgotten, because too many have vanished since.
-    fn one_too_many(&self) -> Option<u64> {
+    pub(crate) fn one_too_many(&self) -> Option<u64> {
         let state = self.lock();
         let is_over = state.vanished.len() > VANISHED_CLIENTS_MAX;
         state.vanished.first_key_value().filter(|_| is_over).map(|(_, client)| *client)
@@ -124,7 +122,8 @@ pub(crate) fn put_here(
     put(transaction, clients, client, HERE)
 }
 
-fn put(
+/// Writes the turn of a client.
+pub(crate) fn put(
     transaction: &mut Transaction<'_>,
     clients: &Tree,
     client: u64,
@@ -139,90 +138,3 @@ fn entry((key, value): (Vec<u8>, Vec<u8>)) -> Option<(u64, u64)> {
 }
 
 const DAMAGED: Stop = Stop::Damaged("an entry of the clients is damaged");
-
-impl Tables {
-    /// A client has all its answers and will never ask again. What was kept for it goes.
-    ///
-    /// # Errors
-    /// See [`RespondError`]. What is left of it then goes as if it had vanished.
-    pub fn left(&self, client: u64) -> Result<(), RespondError> {
-        if self.clients().is_known(client) {
-            self.forget(client)?;
-        }
-        Ok(())
-    }
-
-    /// A client ended, and nobody knows whether it has all its answers. They are kept until
-    /// [`VANISHED_CLIENTS_MAX`] others have vanished after it.
-    ///
-    /// # Errors
-    /// See [`RespondError`]. It vanishes when the tables are opened the next time, then.
-    pub fn vanished(&self, client: u64) -> Result<(), RespondError> {
-        if self.clients().is_known(client) {
-            let (turn, clients) = (self.clients().next_turn(), &self.trees().clients);
-            self.change(|transaction| put(transaction, clients, client, turn))?;
-            self.clients().vanished(client, turn);
-        }
-        while let Some(oldest) = self.clients().one_too_many() {
-            self.forget(oldest)?;
-        }
-        Ok(())
-    }
-
-    /// Its answers go in several transactions, and that there are some is forgotten by the last.
-    fn forget(&self, client: u64) -> Result<(), RespondError> {
-        while !self.change(|transaction| forget_some(transaction, self.trees(), client))? {}
-        self.clients().forgotten(client);
-        Ok(())
-    }
-
-    /// Makes a change that no client has asked for; again if others are in the way.
-    fn change<T>(
-        &self,
-        work: impl Fn(&mut Transaction<'_>) -> Result<T, Stop>,
-    ) -> Result<T, RespondError> {
-        for _ in 0..ATTEMPTS_BESIDE_OTHERS {
-            let _shared = self.shared();
-            if let Some(done) = self.try_change(&work)? {
-                return Ok(done);
-            }
-        }
-        let _alone = self.alone();
-        self.try_change(&work)?.ok_or(RespondError::Busy)
-    }
-
-    /// None if others were in the way.
-    fn try_change<T>(
-        &self,
-        work: impl Fn(&mut Transaction<'_>) -> Result<T, Stop>,
-    ) -> Result<Option<T>, RespondError> {
-        let mut transaction = self.store().begin();
-        match work(&mut transaction) {
-            Ok(done) => {
-                transaction.commit(Durability::Memory).map_err(RespondError::Commit)?;
-                Ok(Some(done))
-            }
-            Err(stop) if stop.is_deadlock() => Ok(None),
-            Err(stop) => Err(stop.into()),
-        }
-    }
-}
-
-/// Whether nothing of the client is left.
-fn forget_some(
-    transaction: &mut Transaction<'_>,
-    trees: &Trees,
-    client: u64,
-) -> Result<bool, Stop> {
-    let answers = transaction.scan(&trees.answers, answers_of(client), Direction::Up);
-    let keys = answers.take(SWEPT_AT_ONCE).map(|found| Ok(found?.0));
-    let keys = keys.collect::<Result<Vec<_>, TransactionError>>()?;
-    for key in &keys {
-        transaction.delete(&trees.answers, key)?;
-    }
-    let is_done = keys.len() < SWEPT_AT_ONCE;
-    if is_done {
-        transaction.delete(&trees.clients, &client.to_be_bytes())?;
-    }
-    Ok(is_done)
-}

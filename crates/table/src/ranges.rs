@@ -10,13 +10,12 @@ use holdfast_store::{Direction, KeyValue};
 use crate::answer::{Outcome, Status};
 use crate::catalogue::prefix;
 use crate::error::Stop;
-use crate::ordered;
+use crate::limits::SCAN_BYTES_MAX;
 use crate::request::{Edge, Range};
 use crate::rows::Rows;
 use crate::schema::begins;
-use crate::tables::SCAN_BYTES_MAX;
 use crate::value::{Kind, Row};
-use crate::wire;
+use crate::{ordered, wire};
 
 /// Entries that are read before their rows are looked up.
 const BATCH: usize = 64;

@@ -9,12 +9,11 @@ use holdfast_store::{Transaction, Tree};
 use crate::answer::Status;
 use crate::catalogue::{Table, prefix};
 use crate::error::Stop;
-use crate::ordered;
+use crate::limits::ROW_BYTES_MAX;
 use crate::request::{Change, Condition};
 use crate::schema::{Index, fits};
-use crate::tables::ROW_BYTES_MAX;
 use crate::value::{Row, Value};
-use crate::wire;
+use crate::{ordered, wire};
 
 const DAMAGED: Stop = Stop::Damaged("a row or an entry of an index is damaged");
 const MISMATCH: Stop = Stop::Refused(Status::Mismatch);
