@@ -10,6 +10,7 @@ use holdfast_io::checksum::crc32c;
 
 use crate::error::{LabelFault, OpenError};
 use crate::format::Format;
+use crate::key_mark::KeyMark;
 use crate::options::Options;
 use crate::record::Record;
 use crate::sealing::Seal;
@@ -24,13 +25,6 @@ const HEAD_BYTES: usize = 60;
 const PLAIN: u32 = 0;
 /// In the field `seal`: AES-256-GCM-SIV under keys derived by HKDF-SHA256.
 const SEALED: u32 = 1;
-
-/// By what a sealed log knows the key again that it was made with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct KeyMark {
-    pub(crate) id: u32,
-    pub(crate) check: [u8; 16],
-}
 
 /// What a log says of its records.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -68,13 +68,14 @@
 //! What it adds: sets, group commit, tickets, checkpoints, followers, and an end of the log that
 //! can be told from damage.
 //!
-//! Where to look: [`Log`] is all of it. `open` makes and opens one, `label` says of what;
-//! [`Ticket`] waits (`sleepers` has the tasks, `background` the threads), `replay`, `back` and
-//! `tail` read, `format` turns records into bytes, `payload` puts them into a set and `wrapping`
-//! that into a frame, by way of `compression` and `sealing`. `opened_keys` finds a key that is
-//! wrong when a log is opened. `survey` looks at a log that is not open, and repairs one; `watch`
-//! reads one that somebody else has open. Below lies
-//! `holdfast-log`, which knows frames, segments and recovery.
+//! Where to look: [`Log`] is all of it. `open` makes and opens one, and tells of the
+//! `recovery`; `label` says of what, and by `key_mark` under whose key; `any` knows no type but the
+//! `record_type` of the label. [`Ticket`] waits (`sleepers` has the tasks, `background` the
+//! threads), `replay`, `back` and `tail` read, `format` turns records into bytes, `payload` puts
+//! them into a set and `wrapping` that into a frame, by way of `compression` and `sealing`.
+//! `opened_keys` finds a key that is wrong when a log is opened. `survey` looks at a log that is
+//! not open, and repairs one; `outline` says what everybody may know of one; `watch` reads one that
+//! somebody else has open. Below lies `holdfast-log`, which knows frames, segments and recovery.
 
 #[cfg_attr(not(any(feature = "lz4", feature = "seal")), allow(dead_code))]
 mod aligned;
@@ -86,14 +87,18 @@ mod error;
 pub mod format;
 #[cfg(feature = "json")]
 pub mod json_lines;
+mod key_mark;
 mod label;
 mod log;
 mod open;
 mod opened_keys;
 mod options;
+mod outline;
 mod payload;
 mod place;
 mod record;
+mod record_type;
+mod recovery;
 mod replay;
 #[cfg(feature = "seal")]
 mod sealing;
@@ -108,7 +113,6 @@ mod ticket;
 mod watch;
 mod wrapping;
 
-pub use any::RecordType;
 pub use back::ReplayBack;
 pub use compression::Compression;
 pub use error::{
@@ -120,14 +124,16 @@ pub use holdfast_log::{
     Stretch, Verified, VerifiedParity, Walked,
 };
 pub use log::{Log, Stat};
-pub use open::Recovery;
 pub use options::{Background, Options};
+pub use outline::{Outline, outline};
 pub use place::Place;
 pub use record::Record;
+pub use record_type::RecordType;
+pub use recovery::Recovery;
 pub use replay::{Entry, Replay};
 #[cfg(feature = "seal")]
 pub use sealing::{Keys, KeysFault, Padding};
-pub use survey::{BrokenSet, Outline, Repaired, outline, repair, repair_at, verify, verify_at};
+pub use survey::{BrokenSet, Repaired, repair, repair_at, verify, verify_at};
 pub use tail::Tail;
 pub use ticket::Ticket;
 pub use watch::Watch;

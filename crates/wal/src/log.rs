@@ -20,15 +20,15 @@ use crate::error::{
 };
 use crate::format::Format;
 use crate::label::Label;
-use crate::open::{self, Recovery};
 use crate::options::Options;
-use crate::payload;
 use crate::place::Place;
 use crate::record::Record;
+use crate::recovery::Recovery;
 use crate::replay::Replay;
 use crate::shared::Shared;
 use crate::tail::Tail;
 use crate::ticket::Ticket;
+use crate::{open, payload};
 
 /// Memory for encoding that a thread keeps between appends.
 const SCRATCH_BYTES_MAX: usize = 1 << 20;

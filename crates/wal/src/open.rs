@@ -6,47 +6,24 @@
 
 use std::sync::Arc;
 
-use holdfast_log::{CommitError, Log, Lsn, Spoilt, Stretch, Verdict, Watch};
+use holdfast_log::{CommitError, Log, Verdict, Watch};
 use holdfast_memory::{Medium, Region, RegionSpec};
 
-use crate::any::RecordType;
-use crate::error::{CreateError, LabelFault, OpenError};
+use crate::error::{CreateError, OpenError};
 use crate::label::Label;
 use crate::opened_keys;
 use crate::options::Options;
 use crate::place::Place;
+use crate::record_type::RecordType;
+use crate::recovery::Recovery;
 use crate::sealing::Seal;
 use crate::shared::Shared;
-use crate::survey::Outline;
 use crate::wrapping::Wrapping;
 
 /// The smallest roster: an embedded log has no notes.
 const ROSTER_BYTES: u64 = 64;
 /// The smallest ring.
 const RING_BYTES_MIN: u64 = 4096;
-
-/// What was found when a log was opened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Recovery {
-    /// The last checkpoint: where a replay begins.
-    pub checkpoint: Lsn,
-    /// Where the log ends, and the next set will begin at the earliest.
-    pub end: Lsn,
-    /// Where the remains of a write that was never acknowledged have been cut off, if there were
-    /// any.
-    pub torn: Option<Lsn>,
-    /// Bytes read to find out.
-    pub bytes_scanned: u64,
-    /// What the device had damaged and has been mended there from the parity, in order. Empty
-    /// unless [`Options::policy`] lets the log be mended.
-    pub mended: Vec<Stretch>,
-    /// What the log has lost, and what was behind that: it goes on there. None unless
-    /// [`Options::policy`] is to cut.
-    pub lost: Option<Stretch>,
-    /// Which of the two catalogues was not as it should be, and has been made again.
-    pub remade: Vec<Spoilt>,
-}
 
 /// Makes a log with the label that `label` gives to an identity.
 pub(crate) fn create(
@@ -143,20 +120,11 @@ fn watch_as(
     Ok((watch, Shared::new(log, region, wrapping, clock, place.lock.clone())))
 }
 
-/// See [`crate::outline`].
-pub(crate) fn outline(place: &Place) -> Result<Outline, OpenError> {
-    let identity = Log::identity_of(&*place.files)?;
-    let (sealed, records) = match Label::read(&*place.files) {
-        Ok(label) => (label.key.is_some(), Some(label.into())),
-        Err(OpenError::Label(LabelFault::Missing)) => (false, None),
-        Err(error) => return Err(error),
-    };
-    let (watch, _) = watch_untyped(place, identity)?;
-    let (first, durable) = (watch.log().first(), watch.log().marks().durable);
-    Ok(Outline { sealed, records, first, durable })
-}
-
-fn watch_untyped(place: &Place, identity: [u8; 16]) -> Result<(Watch, Arc<Region>), OpenError> {
+/// Begins to watch a log without looking at its records.
+pub(crate) fn watch_untyped(
+    place: &Place,
+    identity: [u8; 16],
+) -> Result<(Watch, Arc<Region>), OpenError> {
     let region = region(identity, RING_BYTES_MIN)?;
     let (files, clock) = (Arc::clone(&place.files), Arc::clone(&place.clock));
     Ok((Watch::open(files, Arc::clone(&region), clock)?, region))

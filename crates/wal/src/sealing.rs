@@ -18,7 +18,7 @@ use holdfast_log::{AppendError, Appended, Contents, FLAG_SEALED, Frame, FrameHea
 
 use crate::aligned::Aligned;
 use crate::error::{CreateError, OpenError, ReplayError};
-use crate::label::KeyMark;
+use crate::key_mark::KeyMark;
 use crate::options::Options;
 
 mod ciphers;

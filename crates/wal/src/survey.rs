@@ -9,10 +9,8 @@ use std::path::Path;
 
 use holdfast_log::{FrameHeader, Log, Lsn, RepairEvent, Stretch, Verified, Walked};
 
-use crate::any::RecordType;
 use crate::error::{LabelFault, OpenError, RepairError};
 use crate::label::Label;
-use crate::open;
 use crate::payload::{is_checked, take};
 use crate::place::Place;
 
@@ -48,29 +46,6 @@ pub struct BrokenSet {
     /// Those that are whole all the same, by their number in the set, from 0. Of a set that was
     /// sealed or compressed none can be told.
     pub readable: Vec<u16>,
-}
-
-/// What the files of a log say of it to everybody.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Outline {
-    /// What it says of its records. None of a log that this crate did not make, which the server,
-    /// a volume or a store uses: whoever does knows what they are.
-    pub records: Option<RecordType>,
-    /// Whether nobody reads them who has no keys.
-    pub sealed: bool,
-    /// The position at which it begins.
-    pub first: Lsn,
-    /// Everything below is durable; more may be.
-    pub durable: Lsn,
-}
-
-/// What can be said of the log in `directory` without opening it, or having its keys.
-///
-/// # Errors
-/// See [`OpenError`]; never [`OpenError::InUse`].
-pub fn outline(directory: impl AsRef<Path>) -> Result<Outline, OpenError> {
-    open::outline(&Place::unlocked(directory.as_ref())?)
 }
 
 /// Reads every set in the log in `directory` that is still needed, also behind damage, and all of

@@ -2,7 +2,8 @@
 
 use holdfast_io::checksum::crc32c;
 
-use crate::label::{KeyMark, Label};
+use crate::key_mark::KeyMark;
+use crate::label::Label;
 use crate::payload;
 
 /// The pieces, one after the other.

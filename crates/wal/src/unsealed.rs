@@ -9,7 +9,7 @@ use holdfast_log::{AppendError, Appended, Contents, Frame, Log};
 
 use crate::aligned::Aligned;
 use crate::error::{CreateError, OpenError, ReplayError};
-use crate::label::KeyMark;
+use crate::key_mark::KeyMark;
 use crate::options::Options;
 
 pub(crate) enum Seal {}

@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use holdfast_log::Lsn;
 
-use crate::any::RecordType;
 use crate::back::ReplayBack;
 use crate::error::{OpenError, ReplayError};
 use crate::format::{Format, Raw};
@@ -23,6 +22,7 @@ use crate::open;
 use crate::options::Options;
 use crate::place::Place;
 use crate::record::Record;
+use crate::record_type::RecordType;
 use crate::replay::{Entry, Reader, Replay};
 use crate::shared::Shared;
 

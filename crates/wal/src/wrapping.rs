@@ -8,7 +8,7 @@ use holdfast_log::{AppendError, Appended, Contents, FLAG_COMPRESSED, Frame, Log}
 
 use crate::compression::{Compression, with_packed};
 use crate::error::OpenError;
-use crate::label::KeyMark;
+use crate::key_mark::KeyMark;
 use crate::options::Options;
 use crate::sealing::Seal;
 
