@@ -10,11 +10,12 @@
 
 use std::sync::atomic::AtomicU64;
 
+use crate::control::PAGE_BYTES;
 use crate::error::{AttachError, CreateError};
 use crate::medium::{Medium, MediumSurvival};
 use crate::region::Region;
 use crate::roster;
-use crate::superblock::{PAGE_BYTES, REGION_BYTES_MAX, RING, Superblock};
+use crate::superblock::{REGION_BYTES_MAX, RING, Superblock};
 
 /// What a new area is to be.
 #[derive(Clone, Copy, Debug)]

@@ -20,12 +20,12 @@ use std::sync::atomic::Ordering;
 use holdfast_io::{named, private};
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock, fstatfs};
 
-use crate::control::CONTROL_BYTES;
+use crate::control::{CONTROL_BYTES, PAGE_BYTES};
 use crate::device;
 use crate::error::{AttachError, CreateError};
 use crate::medium::Medium;
 use crate::raw::Mapping;
-use crate::superblock::{MAGIC, PAGE_BYTES};
+use crate::superblock::MAGIC;
 
 /// The bytes that say whether there is a region: superblock and control page.
 pub(crate) const HEAD_BYTES: u64 = PAGE_BYTES + CONTROL_BYTES;

@@ -10,7 +10,9 @@ use std::mem::offset_of;
 use crate::atomics::{AtomicU32, AtomicU64};
 use crate::lock::Lock;
 use crate::marks::{Line, MarkWords};
-use crate::superblock::PAGE_BYTES;
+
+/// Bytes of the superblock's page, of every section's alignment, and of a block for direct I/O.
+pub(crate) const PAGE_BYTES: u64 = 4096;
 
 /// How many shared words a region has for its user's counters and status.
 pub const WORDS: usize = 64;

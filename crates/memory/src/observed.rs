@@ -7,11 +7,11 @@
 use std::fmt;
 use std::sync::atomic::Ordering;
 
-use crate::control::{ControlPage, WORDS};
+use crate::control::{ControlPage, PAGE_BYTES, WORDS};
 use crate::marks::Marks;
 use crate::raw::Mapping;
 use crate::roster::{self, RosterFault};
-use crate::superblock::{GENERATION_OFFSET, PAGE_BYTES, Superblock, generation_in};
+use crate::superblock::{GENERATION_OFFSET, Superblock, generation_in};
 
 /// Why ring bytes could not be copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,8 +16,7 @@ use std::ptr::{NonNull, null_mut};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 use crate::atomics::AtomicU64;
-use crate::control::{CONTROL_BYTES, ControlPage};
-use crate::superblock::PAGE_BYTES;
+use crate::control::{CONTROL_BYTES, ControlPage, PAGE_BYTES};
 
 /// What the processor writes back at once.
 #[cfg(target_arch = "x86_64")]

@@ -8,14 +8,14 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::backing::{self, Backing, Claim, POPULATE_BYTES_MAX};
 use crate::bell::Bell;
 use crate::boot::{READ_BOOT_ID, boot_of};
-use crate::control::{ControlPage, FIELDS, WORDS};
+use crate::control::{ControlPage, FIELDS, PAGE_BYTES, WORDS};
 use crate::error::{AttachError, CreateError};
 use crate::futex::Scope;
 use crate::lock::HOLDER_MAX;
@@ -23,11 +23,10 @@ use crate::marks::{MarkWords, Marks};
 use crate::medium::{self, Medium, MediumSurvival};
 use crate::observed::Observed;
 use crate::raw::Mapping;
-use crate::ring::{Guard, Pin, Pins};
 use crate::roster::{self, Roster};
 use crate::superblock::{
-    GENERATION_OFFSET, PAGE_BYTES, REGION_BYTES_MAX, RING, Section, Superblock, SuperblockFault,
-    VERSION, generation_in, generation_word,
+    GENERATION_OFFSET, REGION_BYTES_MAX, RING, Section, Superblock, SuperblockFault, VERSION,
+    generation_in, generation_word,
 };
 use crate::turn::{Turn, look_anew};
 
@@ -44,6 +43,21 @@ pub struct RegionSpec {
     pub roster_bytes: u64,
     /// Whose region it is: the identity of the log that the ring belongs to.
     pub identity: [u8; 16],
+}
+
+/// The readers that need ring bytes to stay. In the serving process only: pins die with it.
+#[derive(Debug, Default)]
+pub(crate) struct Pins {
+    /// Lowest byte each pin needs, in no order.
+    from: Mutex<Vec<u64>>,
+}
+
+impl Pins {
+    /// Stops pins from coming and going. Nobody panics while holding it, except a failed
+    /// assertion that changed nothing.
+    pub(crate) fn hold(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.from.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Durable memory, served by this process. Used as `Arc<Region>` by many threads.
@@ -242,14 +256,6 @@ impl Region {
         self.words_of_marks().read()
     }
 
-    /// Waits for the right to append.
-    #[inline]
-    pub fn lock(&self) -> Guard<'_> {
-        // One attachment serves at a time, so any other in the lock word is a dead one.
-        self.control().lock.0.take(self.generation, |holder| holder != self.generation);
-        Guard::new(self)
-    }
-
     /// Says that everything below `lsn` is on the device. Falling values change nothing.
     ///
     /// # Panics
@@ -264,7 +270,7 @@ impl Region {
     /// Gives the ring bytes below `lsn` back to be written again.
     ///
     /// # Panics
-    /// If `lsn` falls, is not durable yet, or a [`Pin`] needs bytes below it.
+    /// If `lsn` falls, is not durable yet, or a [`Pin`](crate::Pin) needs bytes below it.
     pub fn release(&self, lsn: u64) {
         let pins = self.pins.hold();
         let marks = self.marks();
@@ -273,24 +279,6 @@ impl Region {
         assert!(pins.iter().all(|from| *from >= lsn), "a reader needs bytes below {lsn}");
         self.words_of_marks().set_released(lsn);
         self.mapping.persist_control();
-    }
-
-    /// Keeps the bytes from `from` on in the ring while the pin lives.
-    ///
-    /// # Panics
-    /// If bytes from `from` on were released already.
-    pub fn pin(&self, from: u64) -> Pin<'_> {
-        let pin = self.try_pin(from);
-        pin.unwrap_or_else(|| {
-            panic!("bytes below the released mark are given back, {from} cannot be pinned")
-        })
-    }
-
-    /// Keeps the bytes from `from` on in the ring while the pin lives; `None` if they were released
-    /// already.
-    #[must_use]
-    pub fn try_pin(&self, from: u64) -> Option<Pin<'_>> {
-        Pin::new(self, from)
     }
 
     /// A shared word for counters and status, free for the region's user. Zero in a new region,
@@ -407,6 +395,13 @@ impl Region {
         }
         self.words_of_marks().publish(to);
         true
+    }
+
+    /// Waits for the lock.
+    #[inline]
+    pub(crate) fn take_lock(&self) {
+        // One attachment serves at a time, so any other in the lock word is a dead one.
+        self.control().lock.0.take(self.generation, |holder| holder != self.generation);
     }
 
     /// Gives the lock back, unless it is another host's.

@@ -8,24 +8,35 @@
 mod raw;
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::futex::Scope;
 use crate::marks::Marks;
 use crate::region::Region;
 
-/// The readers that need ring bytes to stay. In the serving process only: pins die with it.
-#[derive(Debug, Default)]
-pub(crate) struct Pins {
-    /// Lowest byte each pin needs, in no order.
-    from: Mutex<Vec<u64>>,
-}
+impl Region {
+    /// Waits for the right to append.
+    #[inline]
+    pub fn lock(&self) -> Guard<'_> {
+        self.take_lock();
+        Guard::new(self)
+    }
 
-impl Pins {
-    /// Stops pins from coming and going. Nobody panics while holding it, except a failed
-    /// assertion that changed nothing.
-    pub(crate) fn hold(&self) -> MutexGuard<'_, Vec<u64>> {
-        self.from.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Keeps the bytes from `from` on in the ring while the pin lives.
+    ///
+    /// # Panics
+    /// If bytes from `from` on were released already.
+    pub fn pin(&self, from: u64) -> Pin<'_> {
+        let pin = self.try_pin(from);
+        pin.unwrap_or_else(|| {
+            panic!("bytes below the released mark are given back, {from} cannot be pinned")
+        })
+    }
+
+    /// Keeps the bytes from `from` on in the ring while the pin lives; `None` if they were released
+    /// already.
+    #[must_use]
+    pub fn try_pin(&self, from: u64) -> Option<Pin<'_>> {
+        Pin::new(self, from)
     }
 }
 

@@ -13,9 +13,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::control::ControlPage;
+use crate::control::{ControlPage, PAGE_BYTES};
 use crate::raw::Mapping;
-use crate::superblock::{PAGE_BYTES, Section, Superblock};
+use crate::superblock::{Section, Superblock};
 
 /// The most bytes one half can have: its length shares a word with a check.
 pub(crate) const HALF_BYTES_MAX: u64 = 1 << 30;

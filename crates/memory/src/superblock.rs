@@ -10,12 +10,9 @@
 
 use std::mem::offset_of;
 
-use crate::control::CONTROL_BYTES;
+use crate::control::{CONTROL_BYTES, PAGE_BYTES};
 use crate::lock::HOLDER_MAX;
 use crate::medium;
-
-/// Bytes of the page, of every section's alignment, and of a block for direct I/O.
-pub(crate) const PAGE_BYTES: u64 = 4096;
 
 /// The format version of a region with a ring.
 const RING_VERSION: u32 = 1;
