@@ -20,11 +20,11 @@ use holdfast_io::checksum::crc32c;
 use holdfast_io::{Files, OpenFile, OpenHow};
 
 use crate::buffer::Buffer;
-use crate::catalogue::{Catalogue, array_at, u32_at, u64_at};
+use crate::bytes::{array_at, u32_at, u64_at};
+use crate::catalogue::Catalogue;
 use crate::error::{FileFault, OpenError};
-use crate::open::Opening;
-use crate::segments::Table;
-use crate::spans::SpanReader;
+
+mod write;
 
 /// Name of the file.
 pub(crate) const AGAIN: &str = "again";
@@ -133,32 +133,4 @@ fn decode(bytes: &[u8]) -> Option<([u8; 16], Again)> {
 fn open_file(files: &dyn Files) -> io::Result<std::sync::Arc<dyn OpenFile>> {
     let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
     files.open(Path::new(AGAIN), how)
-}
-
-impl Opening<'_> {
-    /// Writes whole blocks from `from` to `to` once more, and syncs them.
-    pub(crate) fn write_again(&self, table: &Table, from: Lsn, to: Lsn) -> Result<(), OpenError> {
-        if from == to {
-            return Ok(());
-        }
-        let file = open_file(&*self.files).map_err(OpenError::Io)?;
-        self.files.sync_dir(Path::new("")).map_err(OpenError::Io)?;
-        let mut reader = SpanReader::new(table, self.geometry);
-        let mut at = from;
-        while at < to {
-            let end = at.advance(PIECE_BYTES).min(self.geometry.span_end(at)).min(to);
-            let blocks = reader.between(at, end)?;
-            let segment = self.segment_at(table, at)?.0;
-            let kept = encode(&table.catalogue.identity, at, blocks);
-            let mut buffer = Buffer::zeroed(blocks.len());
-            buffer.bytes_mut().copy_from_slice(blocks);
-            file.write_all_at(&kept, 0)
-                .and_then(|()| file.sync_data())
-                .and_then(|()| segment.write_all(at, buffer.bytes()))
-                .and_then(|()| segment.sync())
-                .map_err(OpenError::Io)?;
-            at = end;
-        }
-        Again::clear(&*self.files).map_err(OpenError::Io)
-    }
 }

@@ -14,7 +14,7 @@ use holdfast_core::Lsn;
 
 use crate::cursor::{Cursor, CursorError};
 use crate::frames::Frame;
-use crate::log::Log;
+use crate::state::Log;
 
 /// A reader of a log that goes backwards.
 pub struct BackCursor {

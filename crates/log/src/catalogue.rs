@@ -8,14 +8,13 @@
 
 use holdfast_core::Lsn;
 use holdfast_core::frame::BLOCK_BYTES;
-use holdfast_io::Files;
 use holdfast_io::checksum::crc32c;
 
+use crate::bytes::{array_at, u32_at, u64_at};
 use crate::config::{Parity, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
-use crate::cut::Cut;
-use crate::error::{FileFault, OpenError};
-use crate::log::Stretch;
-use crate::segment::Shape;
+use crate::error::FileFault;
+use crate::range::Stretch;
+use crate::shape::Shape;
 
 pub(crate) mod copies;
 
@@ -84,11 +83,6 @@ pub(crate) struct Catalogue {
 }
 
 impl Catalogue {
-    /// Reads and checks the catalogue in the root of `files`.
-    pub(crate) fn load(files: &dyn Files) -> Result<Catalogue, OpenError> {
-        copies::load(files).map(|(catalogue, _)| catalogue)
-    }
-
     /// The catalogue as bytes, the `sequence`th that were written.
     pub(crate) fn encode(&self, sequence: u64) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD_BYTES + self.entries.len() * ENTRY_BYTES);
@@ -224,14 +218,6 @@ impl Catalogue {
         self
     }
 
-    /// As it is when a cut that is not finished has been made.
-    pub(crate) fn with(self, cut: Option<&Cut>) -> Catalogue {
-        match cut {
-            Some(cut) => self.without(cut.stretch()),
-            None => self,
-        }
-    }
-
     /// Forgets the holes and cuts that end below.
     pub(crate) fn forget_below(&mut self, first: Lsn) {
         self.holes.retain(|hole| hole.to > first);
@@ -304,19 +290,4 @@ fn parity(number: u32) -> Option<Parity> {
 enum Fault {
     File(FileFault),
     Version { found: u32 },
-}
-
-/// `N` bytes at `at`; the caller has checked the length.
-pub(crate) fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    bytes[at..at + N].try_into().expect("a slice of N bytes is N bytes long")
-}
-
-/// A little-endian u32 at `at`.
-pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(array_at(bytes, at))
-}
-
-/// A little-endian u64 at `at`.
-pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(array_at(bytes, at))
 }

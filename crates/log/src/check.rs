@@ -17,8 +17,9 @@ use holdfast_memory::Observed;
 use crate::error::OpenError;
 use crate::frames::Frame;
 use crate::lacking::lacking;
+use crate::load::{is_of_step, load_what_is_left};
 use crate::older::refuse_older;
-use crate::open::{Access, is_of_step, load_what_is_left};
+use crate::segment::Access;
 use crate::segments::Table;
 use crate::words;
 

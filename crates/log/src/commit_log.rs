@@ -16,10 +16,11 @@ use std::time::Duration;
 
 use holdfast_core::Lsn;
 
-use crate::error::{AppendError, CommitError};
+use crate::error::{AppendError, CommitError, NoteError};
 use crate::frames::Frame;
-use crate::log::{Appended, Log, Marks};
 use crate::notes::Noter;
+use crate::outcome::{Appended, Marks};
+use crate::state::Log;
 use crate::words;
 
 /// What a user does with a log, wherever it stands. All calls may come from any thread at once,
@@ -163,21 +164,6 @@ pub enum ReadError {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum WordError {
-    /// The log cannot be reached any more. Open it anew.
-    Unreachable(Arc<io::Error>),
-}
-
-/// Why a note was not made, or the notes not read.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum NoteError {
-    /// There is no room: replace the notes by those that are still needed.
-    Full,
-    /// A note is damaged. What the notes are about has to be learned in another way.
-    Damaged {
-        /// Where it lies, in bytes from the start of the region.
-        offset: u64,
-    },
     /// The log cannot be reached any more. Open it anew.
     Unreachable(Arc<io::Error>),
 }

@@ -17,15 +17,15 @@ use crate::config::{LogConfig, Parity};
 use crate::cut::{CUT_NEW, Cut};
 use crate::error::{CreateError, OpenError};
 use crate::pace::Pace;
-use crate::segment::{Segment, SegmentHeader, is_segment_name, is_used, label_in};
+use crate::segment::{
+    LABEL_BYTES_MAX, Segment, SegmentHeader, is_segment_name, label_in, segment_names, used_segment,
+};
 
 /// The generation of segments made by `create`; opens count from 1.
 const CREATED: u32 = 0;
 
 /// Name of the file that holds the label of a log that an earlier version made.
 const LABEL: &str = "label";
-/// Longest label: it lies in the first block of each segment.
-pub(crate) const LABEL_BYTES_MAX: usize = 2048;
 
 /// See [`crate::Log::create_labelled`]. An empty label is none.
 pub(crate) fn create(
@@ -105,25 +105,6 @@ pub(crate) fn label_of(files: &dyn Files) -> io::Result<Vec<u8>> {
     let got = file.read_full_at(&mut label, 0)?;
     label.truncate(got);
     Ok(label)
-}
-
-/// The names of all segment files, in order of number.
-pub(crate) fn segment_names(files: &dyn Files) -> io::Result<Vec<String>> {
-    let entries = files.read_dir(Path::new(""))?.into_iter();
-    let names = entries.map(|entry| String::from_utf8_lossy(&entry.name).into_owned());
-    let mut names: Vec<String> = names.filter(|name| is_segment_name(name)).collect();
-    names.sort();
-    Ok(names)
-}
-
-/// A segment file that holds frames.
-pub(crate) fn used_segment(files: &dyn Files) -> io::Result<Option<String>> {
-    for name in segment_names(files)? {
-        if is_used(files, &name)? {
-            return Ok(Some(name));
-        }
-    }
-    Ok(None)
 }
 
 /// Nothing may be here but what an interrupted attempt left: segments without a frame.

@@ -18,8 +18,9 @@ use holdfast_core::frame::{BLOCK_BYTES, FrameHeader, HEADER_BYTES, Kind, NUMBER_
 use crate::ahead::Piece;
 use crate::catalogue::behind_gap;
 use crate::frames::Frame;
-use crate::log::{Log, Stretch};
+use crate::range::Stretch;
 use crate::recovery::is_whole;
+use crate::state::Log;
 use crate::window::{PIECE_BYTES, Window};
 
 /// Why a cursor does not go on. It stays where it is.

@@ -24,10 +24,11 @@ use holdfast_io::checksum::crc32c;
 use holdfast_io::{Files, OpenHow};
 
 use crate::buffer::Buffer;
-use crate::catalogue::{Catalogue, array_at, u32_at, u64_at};
+use crate::bytes::{array_at, u32_at, u64_at};
+use crate::catalogue::Catalogue;
 use crate::config::Parity;
 use crate::error::{FileFault, OpenError};
-use crate::log::Stretch;
+use crate::range::Stretch;
 use crate::segment::Segment;
 use crate::stripe::GROUP_BYTES;
 
@@ -64,6 +65,16 @@ pub(crate) struct Cut {
     /// In a log with parity, the group of the stripe that holds `from`, as it is afterwards; else
     /// nothing.
     pub(crate) group: Vec<u8>,
+}
+
+impl Catalogue {
+    /// As it is when a cut that is not finished has been made.
+    pub(crate) fn with(self, cut: Option<&Cut>) -> Catalogue {
+        match cut {
+            Some(cut) => self.without(cut.stretch()),
+            None => self,
+        }
+    }
 }
 
 impl Cut {

@@ -6,10 +6,10 @@
 
 use std::fmt;
 
-use crate::commit_log::{NoteError, ReadError, WordError};
+use crate::commit_log::{ReadError, WordError};
 use crate::error::{
-    AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError, RepairError,
-    TruncateError,
+    AppendError, CommitError, ConfigFault, CreateError, FileFault, NoteError, OpenError,
+    RepairError, TruncateError,
 };
 
 impl fmt::Display for ConfigFault {

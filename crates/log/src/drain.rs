@@ -11,22 +11,22 @@
 
 use std::io;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, MutexGuard};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use holdfast_core::Lsn;
-use holdfast_core::drain::{Drain, Flight};
+use holdfast_core::drain::Flight;
 use holdfast_core::frame::BLOCK_BYTES;
 use holdfast_io::errno;
 
 use crate::config::Retention;
 use crate::error::{AppendError, CommitError};
-use crate::log::{Drained, Log};
 use crate::needs::{Needs, see_marked};
+use crate::outcome::Drained;
 use crate::parity::{Complete, Stripes};
-use crate::rate::Rate;
+use crate::progress::Progress;
 use crate::segment::Segment;
-use crate::waiters::{Waiter, Waiters};
+use crate::state::Log;
 use crate::words;
 
 mod ground;
@@ -37,37 +37,9 @@ const STALE: &str = "stale generation: another host has attached the region";
 /// How long a waiter sleeps before it looks again by itself while no segment can be prepared.
 const UNPREPARED_RETRY: Duration = Duration::from_millis(100);
 
-/// Who were answered together come back together, nearly. Up to so many are waited for, because
-/// fewer take off without half of the others; more fill one flight while another is under way.
-const CROWD_MAX: usize = 7;
 /// How often who gathers lets others run, at the most, and how often without a frame from them.
 const GATHER_LOOKS: u32 = 40;
 const STILL_LOOKS: u32 = 3;
-
-/// What those who wait and those who drain share.
-pub(crate) struct Progress {
-    pub(crate) poison: Option<Arc<io::Error>>,
-    drain: Drain,
-    /// The tail at which the last seal ended.
-    sealed: Lsn,
-    /// What parity is made of, if the log has any.
-    stripes: Option<Stripes>,
-    /// Whether somebody keeps flights from taking off.
-    grounded: bool,
-    /// Threads that wait for a position.
-    waiters: Waiters,
-    /// How many threads wait for any progress.
-    listeners: u32,
-    rate: Rate,
-    /// How many were answered when the durable mark moved last, besides who moved it.
-    crowd: usize,
-    /// Whether somebody waits for more frames before taking off.
-    gathering: bool,
-}
-
-/// Threads that wait for any progress sleep on this.
-#[derive(Default)]
-pub(crate) struct Moved(Condvar);
 
 /// A flight with what its thread needs to know. Dropped by a panic on the way, it poisons the log.
 struct Airborne<'a> {
@@ -89,56 +61,6 @@ impl Drop for Airborne<'_> {
     }
 }
 
-impl Progress {
-    pub(crate) fn new(
-        drain: Drain,
-        stripes: Option<Stripes>,
-        poison: Option<Arc<io::Error>>,
-    ) -> Progress {
-        Progress {
-            poison,
-            sealed: drain.durable(),
-            drain,
-            stripes,
-            grounded: false,
-            waiters: Waiters::default(),
-            listeners: 0,
-            rate: Rate::default(),
-            crowd: 0,
-            gathering: false,
-        }
-    }
-
-    fn failure(&self) -> Result<(), CommitError> {
-        self.poison.as_ref().map_or(Ok(()), |error| Err(CommitError::Poisoned(Arc::clone(error))))
-    }
-
-    /// Whether what lies below `upto` is on nobody's way, and a flight could take it.
-    fn can_fly(&self, upto: Lsn) -> bool {
-        self.drain.assigned() < upto && self.has_room()
-    }
-
-    fn has_room(&self) -> bool {
-        !self.grounded && self.drain.has_room()
-    }
-
-    /// Whether it pays to wait for those who were answered last.
-    fn pays_to_gather(&self) -> bool {
-        (1..=CROWD_MAX).contains(&self.crowd)
-    }
-
-    /// Who is to be woken: everybody whose answer is there, and one who is to fly next.
-    fn called(&mut self) -> Vec<Arc<Waiter>> {
-        let answered = if self.poison.is_some() { Lsn(u64::MAX) } else { self.drain.durable() };
-        let mut called = self.waiters.take_upto(answered);
-        self.crowd = called.len();
-        if self.has_room() {
-            called.extend(self.waiters.take_above(self.drain.assigned()));
-        }
-        called
-    }
-}
-
 /// When whoever waits has waited long enough; never, if that is too far away to be told.
 struct Deadline(Option<Instant>);
 
@@ -149,27 +71,6 @@ impl Deadline {
 
     fn left(&self) -> Duration {
         self.0.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()))
-    }
-}
-
-impl Moved {
-    /// Wakes every listener, if there are any.
-    pub(crate) fn tell(&self, progress: &Progress) {
-        if progress.listeners > 0 {
-            self.0.notify_all();
-        }
-    }
-
-    fn listen<'a>(
-        &self,
-        mut progress: MutexGuard<'a, Progress>,
-        timeout: Duration,
-    ) -> MutexGuard<'a, Progress> {
-        progress.listeners += 1;
-        let waited = self.0.wait_timeout(progress, timeout);
-        let (mut progress, _) = waited.expect("nothing panics with the progress");
-        progress.listeners -= 1;
-        progress
     }
 }
 

@@ -219,3 +219,18 @@ pub enum CommitError {
     /// is durable shows then.
     Unreachable(Arc<io::Error>),
 }
+
+/// Why a note was not made, or the notes not read.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum NoteError {
+    /// There is no room: replace the notes by those that are still needed.
+    Full,
+    /// A note is damaged. What the notes are about has to be learned in another way.
+    Damaged {
+        /// Where it lies, in bytes from the start of the region.
+        offset: u64,
+    },
+    /// The log cannot be reached any more. Open it anew.
+    Unreachable(Arc<io::Error>),
+}

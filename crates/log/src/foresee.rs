@@ -12,7 +12,7 @@ use crate::check::{CheckedRing, walk_ring};
 use crate::config::{LogConfig, Policy};
 use crate::error::OpenError;
 use crate::give::refuse_lost;
-use crate::log::Stretch;
+use crate::range::Stretch;
 use crate::verify::{CheckVerdict, Verified, verify};
 
 /// What the next open of a log finds.

@@ -19,11 +19,12 @@ use crate::catalogue::{Entry, LOG_BYTES_MAX};
 use crate::config::Retention;
 use crate::error::OpenError;
 use crate::lacking::lacking;
-use crate::log::Stretch;
-use crate::open::Opening;
+use crate::opening::Opening;
 use crate::pace::Pace;
-use crate::segment::{Segment, Shape};
+use crate::range::Stretch;
+use crate::segment::Segment;
 use crate::segments::{Slot, Table};
+use crate::shape::Shape;
 use crate::words;
 
 /// What became of what the device lacked.

@@ -14,7 +14,7 @@ use holdfast_core::ring::Geometry;
 
 use crate::buffer::Buffer;
 use crate::error::OpenError;
-use crate::log::Stretch;
+use crate::range::Stretch;
 use crate::segments::Table;
 
 /// Copies bytes out of a ring.

@@ -10,10 +10,11 @@ use holdfast_io::Files;
 use holdfast_io::checksum::crc32c;
 
 use crate::error::OpenError;
-use crate::open::{Access, load_table};
-use crate::recovery::{Met, OnDamage, scan, tail_start};
+use crate::found::{Met, OnDamage};
+use crate::load::load_table;
+use crate::recovery::{scan, segments_alone, tail_start};
+use crate::segment::Access;
 use crate::spans::SpanReader;
-use crate::verify::segments_alone;
 
 /// See [`crate::Log::left`].
 pub(crate) fn left(files: &dyn Files) -> Result<u64, OpenError> {

@@ -7,15 +7,18 @@
 //! Never: starts a thread, but for a few that read ahead of a long reader and end with it; knows
 //! what a record means; retries a failed write or sync.
 //!
-//! Where to look: `create` makes a log; `open` takes one into use, from the ring or, by `recovery`,
-//! from its segments. `commit_log` is what a user does with a log, wherever that stands: `writer`
-//! appends (`pads` fill blocks), `drain` makes durable (`waiters` are who asked for it, `rate` is
-//! how fast), `frames` reads the ring, `cursor` and `back` the device (`window` has what they have
-//! in memory, `ahead` their threads). `truncate` cuts off the end (`cut` is on the device, `cuts`
-//! tells readers). `notes` is what its users keep beside it. `prepare` works ahead, at a `pace`
-//! that leaves the device to others; `owner` is for the threads that drain and prepare. `segment`,
-//! `segments` and `catalogue` are the files, `needs` how far the log is as they have to say it,
-//! `words` what outlives the process in the region.
+//! Where to look: `log` is what a user calls, `state` what an open log is made of, `outcome` what a
+//! call comes to. `create` makes a log; `open` takes one into use, from the ring or, by `recovery`,
+//! from its segments (`load` reads the files, `opening` is what it works with, `found` what a scan
+//! tells it). `commit_log` is what a user does with a log, wherever that stands: `writer` appends
+//! (`pads` fill blocks), `drain` makes durable (`progress` is what its threads share, `waiters` are
+//! who asked for it, `rate` is how fast), `frames` reads the ring, `cursor` and `back` the device
+//! (`window` has what they have in memory, `ahead` their threads). `truncate` cuts off the end
+//! (`cut` is on the device, `cuts` tells readers). `notes` is what its users keep beside it.
+//! `prepare` works ahead, at a `pace` that leaves the device to others; `owner` is for the threads
+//! that drain and prepare. `segment` (of a `shape`), `segments` and `catalogue` are the files,
+//! `needs` how far the log is as they have to say it, `words` what outlives the process in the
+//! region.
 //! `mend` and `again` are for a device that failed, `give` and `lacking` for one that lost what the
 //! ring has; `stripe` and `parity` are for one that damaged what it had, with `rebuild` to give it
 //! back and `policy` to say what an open does. `verify` and `check` look without opening, `foresee`
@@ -29,6 +32,7 @@ mod again;
 mod ahead;
 mod back;
 mod buffer;
+mod bytes;
 mod catalogue;
 mod check;
 mod commit_log;
@@ -41,23 +45,29 @@ mod display;
 mod drain;
 mod error;
 mod foresee;
+mod found;
 mod frames;
 mod give;
 mod lacking;
 mod left;
+mod load;
 mod log;
 mod mend;
 mod needs;
 mod notes;
 mod older;
 mod open;
+mod opening;
 mod orderings;
+mod outcome;
 mod owner;
 mod pace;
 mod pads;
 mod parity;
 mod policy;
 mod prepare;
+mod progress;
+mod range;
 mod rate;
 mod rebuild;
 mod recovery;
@@ -66,7 +76,9 @@ mod repair;
 mod salvage;
 mod segment;
 mod segments;
+mod shape;
 mod spans;
+mod state;
 mod stripe;
 mod sync;
 mod truncate;
@@ -81,12 +93,13 @@ mod writer;
 
 pub use back::BackCursor;
 pub use check::{CheckedMarks, CheckedRing};
-pub use commit_log::{CommitLog, NoteError, ReadError, WordError};
+pub use commit_log::{CommitLog, ReadError, WordError};
 pub use config::{
     LogConfig, Parity, Policy, Retention, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SEGMENTS_MAX,
     Scanned,
 };
 pub use cursor::{Cursor, CursorError};
+pub use error::NoteError;
 pub use error::{
     AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError, RepairError,
     TruncateError,
@@ -95,12 +108,13 @@ pub use foresee::Foreseen;
 pub use frames::{Frame, Frames, FramesIter};
 pub use holdfast_core::Lsn;
 pub use holdfast_core::frame::{FLAG_COMPRESSED, FLAG_SEALED, FrameHeader, Kind, NUMBER_BYTES};
-pub use log::{
-    Appended, Contents, Drained, Health, Log, Marks, Mended, Recovery, Source, Spoilt, Stretch,
-    Verdict,
-};
 pub use notes::Noter;
+pub use outcome::{
+    Appended, Contents, Drained, Health, Marks, Mended, Recovery, Source, Spoilt, Verdict,
+};
+pub use range::Stretch;
 pub use repair::{RepairEvent, Repaired};
+pub use state::Log;
 pub use verify::{CheckVerdict, Damage, FilePlace, Verified, VerifiedParity, Walked};
 pub use watch::Watch;
 

@@ -3,14 +3,13 @@
 //! Promise: all methods may be called from any thread of the process that opened the log.
 //! Never: blocks in `append`; holds the region's lock while a device is written.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
-use std::{fmt, io};
 
 use holdfast_core::Lsn;
-use holdfast_core::frame::{Kind, NUMBER_BYTES, Sealer};
-use holdfast_core::ring::Geometry;
+use holdfast_core::frame::{Kind, NUMBER_BYTES};
 use holdfast_io::{Clock, Files, Named};
 use holdfast_memory::{Observed, Region};
 
@@ -19,182 +18,15 @@ use crate::catalogue::Catalogue;
 use crate::check::CheckedRing;
 use crate::config::{LogConfig, Retention};
 use crate::cursor::Cursor;
-use crate::cuts::Cuts;
-use crate::drain::{Moved, Progress};
-use crate::error::{
-    AppendError, CommitError, CreateError, FileFault, OpenError, RepairError, TruncateError,
-};
+use crate::error::{AppendError, CommitError, CreateError, OpenError, RepairError, TruncateError};
 use crate::foresee::Foreseen;
-use crate::frames::{Frame, Frames};
-use crate::pads::PadChecks;
-use crate::rebuild::Mender;
+use crate::frames::Frame;
+use crate::outcome::{Appended, Contents, Drained, Mended, Recovery};
 use crate::repair::{RepairEvent, Repaired};
-use crate::segments::Segments;
+use crate::state::Log;
 use crate::verify::{Verified, Walked};
 use crate::writer::Body;
 use crate::{check, create, foresee, left, open, repair, unapplied, verify, words};
-
-/// Where a frame went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Appended {
-    /// The frame's position.
-    pub lsn: Lsn,
-    /// Where its payload lies: parts follow one another without gaps.
-    pub payload: Lsn,
-    /// Where the next frame starts; `commit(end)` makes this frame durable.
-    pub end: Lsn,
-}
-
-/// What a user says of the payload of a frame, and reads back in its header.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Contents {
-    /// Number of records in it.
-    pub records: u16,
-    /// What was done to it: a sum of [`crate::FLAG_COMPRESSED`] and [`crate::FLAG_SEALED`].
-    pub flags: u8,
-}
-
-/// What one drain did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Drained {
-    /// Bytes written and synced; 0 when there was nothing to do.
-    pub bytes: u64,
-    /// The durable mark afterwards.
-    pub durable: Lsn,
-}
-
-/// The marks of a log, each a position: `released <= durable <= tail`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Marks {
-    /// Below this the reader is done and the ring has been reused.
-    pub released: Lsn,
-    /// Below this everything is on the device.
-    pub durable: Lsn,
-    /// Below this everything is published in the ring.
-    pub tail: Lsn,
-}
-
-impl From<holdfast_memory::Marks> for Marks {
-    #[inline]
-    fn from(marks: holdfast_memory::Marks) -> Marks {
-        Marks { released: Lsn(marks.released), durable: Lsn(marks.durable), tail: Lsn(marks.tail) }
-    }
-}
-
-/// A part of a log, from one position to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
-    /// The first position of it.
-    pub from: Lsn,
-    /// The first position behind it.
-    pub to: Lsn,
-}
-
-/// Whether a log still accepts frames.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Health {
-    /// All is well.
-    Sound,
-    /// A write or a sync failed; the bytes in the ring can still be read.
-    Poisoned(Arc<io::Error>),
-}
-
-/// Where an opened log came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// The region had survived: everything that was stable is there.
-    Ring,
-    /// The region was new: everything that was durable is there.
-    Segments,
-}
-
-/// What the end of the log looked like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Verdict {
-    /// Nothing was there after the last frame.
-    Clean,
-    /// The remains of a write that never completed were there, and have been cut off.
-    Torn {
-        /// Where.
-        at: Lsn,
-    },
-    /// The ring was damaged where the segments were not; it has been filled again from them.
-    Healed {
-        /// The first damaged frame.
-        at: Lsn,
-    },
-}
-
-/// How a log was recovered when it was opened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recovery {
-    /// Where from.
-    pub source: Source,
-    /// Apply frames from here on to the home.
-    pub released: Lsn,
-    /// On the device up to here.
-    pub durable: Lsn,
-    /// Recovered up to here.
-    pub tail: Lsn,
-    /// How it ended.
-    pub verdict: Verdict,
-    /// Bytes read from segments or ring to find out.
-    pub bytes_scanned: u64,
-    /// The generation of frames appended from now on.
-    pub generation: u32,
-    /// What was damaged on the device and has been mended there from the parity, in order.
-    pub mended: Vec<Stretch>,
-    /// What has been cut out of the log because it was damaged. The log goes on behind it.
-    pub lost: Option<Stretch>,
-    /// What the device had lost of what counted as durable, and has been given again from the ring.
-    pub again: Vec<Stretch>,
-    /// The first of that which could not be written: it is in the ring alone.
-    pub lacks: Option<Stretch>,
-    /// Which of the two catalogues was not as it should be, and has been made again.
-    pub remade: Vec<Spoilt>,
-}
-
-/// A catalogue that is not as it should be, while its copy is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spoilt {
-    /// Name in the log's directory.
-    pub name: String,
-    /// What is wrong with it.
-    pub fault: FileFault,
-}
-
-/// What mending a poisoned log took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mended {
-    /// Bytes below the durable mark that were written, synced and read again.
-    pub rewritten_bytes: u64,
-    /// Bytes that only the ring has; the next drain brings them to the device.
-    pub undrained_bytes: u64,
-}
-
-/// An open log. Dropping it without [`Log::close`] loses nothing that was stable.
-pub struct Log {
-    pub(crate) region: Arc<Region>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) sealer: Sealer,
-    pub(crate) pads: PadChecks,
-    pub(crate) geometry: Geometry,
-    pub(crate) dirty_bytes_max: u64,
-    pub(crate) retention: Retention,
-    pub(crate) generation: u32,
-    pub(crate) segments: Segments,
-    pub(crate) progress: Mutex<Progress>,
-    /// Told whenever a drain ends or ring space is released.
-    pub(crate) moved: Moved,
-    /// Gives readers back what the device damaged, if the log has parity.
-    pub(crate) mender: Option<Mender>,
-    pub(crate) mended_blocks: AtomicU64,
-    /// The tail at the last call of `prepare`.
-    pub(crate) idle_tail: AtomicU64,
-    pub(crate) cuts: Cuts,
-}
 
 impl Log {
     /// Makes a log in the root of `files`: segments full of zeros, then the catalogue, all synced.
@@ -517,22 +349,6 @@ impl Log {
         self.moved.tell(&self.progress());
     }
 
-    /// The frames from one boundary to another, pinned in the ring.
-    ///
-    /// # Panics
-    /// If `from` has been released, or `to` is not published.
-    pub fn frames(&self, from: Lsn, to: Lsn) -> Frames<'_> {
-        let pin = self.region.pin(from.get());
-        assert!(to <= self.marks().tail, "only published frames can be read");
-        Frames { pin, sealer: self.sealer, from, to }
-    }
-
-    /// As [`Log::frames`], where the caller cannot know whether the ring has them.
-    pub(crate) fn try_frames(&self, from: Lsn, to: Lsn) -> Option<Frames<'_>> {
-        let pin = self.region.try_pin(from.get())?;
-        (to <= self.marks().tail).then_some(Frames { pin, sealer: self.sealer, from, to })
-    }
-
     /// A reader of what is durable, beginning at a boundary of frames.
     pub fn cursor(self: &Arc<Self>, from: Lsn) -> Cursor {
         Cursor::new(Arc::clone(self), from)
@@ -556,63 +372,10 @@ impl Log {
         self.cut_after(lsn)
     }
 
-    /// How many blocks of 4 KiB readers of this log have been given from the parity, because the
-    /// device has damaged them. It stays so until the log is opened with [`Policy::Repair`].
-    ///
-    /// [`Policy::Repair`]: crate::Policy::Repair
-    #[must_use]
-    pub fn mended_blocks(&self) -> u64 {
-        self.mended_blocks.load(Ordering::Relaxed)
-    }
-
-    /// Mends what parity can give back of `bytes`, durable blocks of one span that begin at `from`
-    /// and were read from its segment. Returns whether that changed anything.
-    pub(crate) fn rebuild(&self, from: Lsn, bytes: &mut [u8]) -> bool {
-        let segment = self.segments.find(self.geometry.segment_of(from));
-        let (Some(mender), Some(segment)) = (&self.mender, segment) else { return false };
-        let mended = mender.mend(&segment, from, bytes, self.marks().durable).len();
-        self.mended_blocks.fetch_add(mended as u64, Ordering::Relaxed);
-        mended > 0
-    }
-
     /// Nothing below is needed any more: where a reader begins that has applied nothing itself.
     #[must_use]
     pub fn first(&self) -> Lsn {
         self.needs().released
-    }
-
-    /// Copies published bytes, which must lie inside one frame.
-    ///
-    /// # Panics
-    /// If they have been released, or are not published.
-    pub fn copy_bytes(&self, lsn: Lsn, into: &mut [u8]) {
-        let pin = self.region.pin(lsn.get());
-        into.copy_from_slice(pin.bytes(lsn.get(), into.len()));
-    }
-
-    /// The marks now.
-    #[must_use]
-    pub fn marks(&self) -> Marks {
-        self.region.marks().into()
-    }
-
-    /// Whether the log still accepts frames.
-    #[must_use]
-    pub fn health(&self) -> Health {
-        let poison = self.progress().poison.clone();
-        poison.map_or(Health::Sound, Health::Poisoned)
-    }
-
-    /// The number of the segment that a position lies in.
-    #[must_use]
-    pub fn segment_number(&self, lsn: Lsn) -> u64 {
-        self.geometry.segment_of(lsn)
-    }
-
-    /// The first position of a segment.
-    #[must_use]
-    pub fn segment_start(&self, number: u64) -> Lsn {
-        self.geometry.segment_start(number)
     }
 
     /// How fast the device takes what is drained, in bytes a second of draining; 0 before the first
@@ -620,12 +383,6 @@ impl Log {
     #[must_use]
     pub fn drain_rate_bytes_per_s(&self) -> u64 {
         self.word(words::DRAIN_RATE).load(Ordering::Relaxed)
-    }
-
-    /// The longest payload one frame can have.
-    #[must_use]
-    pub fn payload_bytes_max(&self) -> u64 {
-        self.geometry.payload_bytes_max()
     }
 
     /// Drains everything and writes the last watermark, so that the next open finds a clean end.
@@ -642,22 +399,5 @@ impl Log {
         let below = self.segments.generations_below();
         let recorded = self.segments.record(|| self.needs(), below);
         self.prepared(recorded)
-    }
-
-    #[inline]
-    pub(crate) fn word(&self, index: usize) -> &AtomicU64 {
-        self.region.word(index)
-    }
-}
-
-impl Drop for Log {
-    fn drop(&mut self) {
-        self.word(words::OPENER).store(0, Ordering::Relaxed);
-    }
-}
-
-impl fmt::Debug for Log {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Log").field("marks", &self.marks()).finish_non_exhaustive()
     }
 }

@@ -4,8 +4,8 @@
 //! there without the other before.
 //! Never: knows what a note says.
 
-use crate::commit_log::NoteError;
-use crate::log::Log;
+use crate::error::NoteError;
+use crate::state::Log;
 
 /// Whose a note is. Its first byte in the roster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

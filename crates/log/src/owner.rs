@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::log::Log;
+use crate::state::Log;
 
 /// How long an idle thread sleeps before it looks whether it should stop.
 const IDLE_WAIT: Duration = Duration::from_millis(20);

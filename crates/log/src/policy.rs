@@ -14,21 +14,13 @@ use crate::buffer::Buffer;
 use crate::catalogue::HOLES_MAX;
 use crate::config::{Policy, Retention};
 use crate::error::OpenError;
-use crate::log::Stretch;
-use crate::open::Opening;
-use crate::recovery::{Found, Lost, Met, OnDamage, scan};
+use crate::found::{Found, Lost, Met, OnDamage, Recovered};
+use crate::opening::Opening;
+use crate::range::Stretch;
+use crate::recovery::scan;
 use crate::refill::Refill;
 use crate::segments::Table;
 use crate::spans::SpanReader;
-
-/// What a scan found, and what was done about it.
-pub(crate) struct Recovered {
-    pub(crate) found: Found,
-    /// What has been written back.
-    pub(crate) mended: Vec<Stretch>,
-    /// What is to be cut out of the log; `found` is of the log without it.
-    pub(crate) lost: Option<Stretch>,
-}
 
 impl Opening<'_> {
     /// Scans the segments as the policy says, and writes back what was mended.

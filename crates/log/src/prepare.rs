@@ -10,7 +10,8 @@ use std::sync::atomic::Ordering;
 
 use crate::config::Retention;
 use crate::error::CommitError;
-use crate::log::{Log, Marks};
+use crate::outcome::Marks;
+use crate::state::Log;
 use crate::words;
 
 /// Segments that should be ready: the one in use and two more.

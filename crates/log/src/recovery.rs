@@ -7,7 +7,6 @@
 //! Never: decides. The scan does.
 
 use std::collections::VecDeque;
-use std::io;
 
 use holdfast_core::Lsn;
 use holdfast_core::frame::{
@@ -19,63 +18,12 @@ use holdfast_core::ring::Geometry;
 
 use crate::catalogue::{Catalogue, GENERATION_MAX, behind_gap};
 use crate::error::OpenError;
-use crate::log::Stretch;
+use crate::found::{Found, Lost, Met, OnDamage, Visit};
+use crate::range::Stretch;
 use crate::spans::SpanReader;
 
-/// What a scan does about damage below what is proved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OnDamage {
-    /// Ends there.
-    Stop,
-    /// Mends it from the parity; ends there if that is not enough.
-    Mend,
-    /// Mends it from the parity; goes on behind it if that is not enough.
-    Pass,
-}
-
-/// What a scan meets, in order.
-pub(crate) enum Met<'a> {
-    /// A whole frame, up to the next one.
-    Frame(&'a FrameHeader, &'a [u8]),
-    /// Bytes that are lost; and the frame that begins there, if its header at least is whole.
-    Lost(Stretch, Option<(FrameHeader, &'a [u8])>),
-    /// A hole that an open has cut.
-    Hole(Stretch),
-    /// What was truncated.
-    Cut(Stretch),
-}
-
-/// Who is shown what a scan meets. An error of theirs ends it.
-pub(crate) type Visit<'a> = dyn FnMut(Met<'_>) -> io::Result<()> + 'a;
-
-/// A stretch that is lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Lost {
-    pub(crate) stretch: Stretch,
-    /// What the newest mark in front of it says.
-    pub(crate) released: Lsn,
-}
-
-/// What a scan found.
-pub(crate) struct Found {
-    pub(crate) verdict: Verdict,
-    /// Everything below is known to have been durable.
-    pub(crate) proved: Lsn,
-    /// What was passed, in order.
-    pub(crate) lost: Vec<Lost>,
-    /// The newest mark's position, or the catalogue's if none is newer.
-    pub(crate) released: Lsn,
-    /// Where the next drain starts, if all of it is on the device.
-    pub(crate) sealed: Lsn,
-    /// The last block boundary at which a frame ended below `proved`: what lies behind it may be in
-    /// a cache alone, whatever syncs say from now on.
-    pub(crate) kept: Lsn,
-    /// Generation of the last frame.
-    pub(crate) generation: u32,
-    pub(crate) bytes_scanned: u64,
-    /// Frames accepted.
-    pub(crate) frames: u64,
-}
+/// No ring bounds a log that is read from its segments alone.
+const UNBOUNDED: u64 = 1 << 63;
 
 /// Where the scan of an open begins that trusts the catalogue: at the span of its watermark, below
 /// which everything was durable when it was written, and every mark known.
@@ -287,4 +235,10 @@ pub(crate) fn is_whole(sealer: &Sealer, header: &FrameHeader, bytes: &[u8]) -> b
 #[inline]
 fn payload_of<'a>(header: &FrameHeader, bytes: &'a [u8]) -> Option<&'a [u8]> {
     bytes.get(HEADER_BYTES as usize..)?.get(..header.payload_bytes as usize)
+}
+
+/// The sizes of a log that is read from its segments alone.
+pub(crate) fn segments_alone(catalogue: &Catalogue) -> Geometry {
+    let geometry = Geometry::new(UNBOUNDED, catalogue.segment_bytes);
+    geometry.expect("a catalogue is refused unless its segments have a size that logs have")
 }

@@ -20,18 +20,19 @@ use crate::buffer::Buffer;
 use crate::catalogue::copies::{self, Copies};
 use crate::catalogue::{Catalogue, Entry};
 use crate::config::Parity;
-use crate::create::{check_place, keep_room, used_segment};
+use crate::create::{check_place, keep_room};
 use crate::error::{CreateError, FileFault, OpenError, RepairError};
-use crate::log::Stretch;
+use crate::found::{Found, Met, OnDamage};
 use crate::pace::Pace;
 use crate::parity::Stripes;
-use crate::recovery::{Found, Met, OnDamage, scan};
+use crate::range::Stretch;
+use crate::recovery::{scan, segments_alone};
 use crate::salvage::salvage;
-use crate::segment::{Segment, SegmentHeader, header_of, segment_name};
+use crate::segment::{Segment, SegmentHeader, header_of, segment_name, used_segment};
 use crate::segments::Table;
 use crate::spans::SpanReader;
 use crate::stripe::Spec;
-use crate::verify::{Steps, Walked, located, segments_alone};
+use crate::verify::{Steps, Walked, located};
 
 /// What a repair kept and lost.
 #[derive(Clone, Debug, PartialEq, Eq)]

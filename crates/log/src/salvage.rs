@@ -22,12 +22,13 @@ use crate::buffer::Buffer;
 use crate::catalogue::copies::{self, Copies};
 use crate::catalogue::{CATALOGUE, Catalogue, ENTRIES_MAX, Entry, FILES_MAX};
 use crate::config::Parity;
-use crate::create::{label_of, segment_names};
+use crate::create::label_of;
 use crate::cut::Cut;
 use crate::error::{FileFault, OpenError};
-use crate::open::{Access, load_table};
-use crate::segment::{Segment, SegmentHeader, Shape, file_number, header_of};
+use crate::load::load_table;
+use crate::segment::{Access, Segment, SegmentHeader, file_number, header_of, segment_names};
 use crate::segments::{Slot, Table};
+use crate::shape::Shape;
 use crate::whose::Identity;
 
 /// How far above the highest generation that is to be seen the next one lies: some that left no

@@ -20,13 +20,14 @@ use holdfast_io::checksum::crc32c;
 use holdfast_io::{Files, OpenFile, OpenHow, named};
 
 use crate::buffer::Buffer;
-use crate::catalogue::{array_at, u32_at, u64_at};
-use crate::config::Parity;
-use crate::create::LABEL_BYTES_MAX;
+use crate::bytes::{array_at, u32_at, u64_at};
 use crate::error::{FileFault, OpenError};
-use crate::open::Access;
 use crate::pace::Pace;
+use crate::shape::Shape;
 use crate::stripe::{GROUP_BYTES, stripe_bytes};
+
+/// Longest label: it lies in the first block of each segment.
+pub(crate) const LABEL_BYTES_MAX: usize = 2048;
 
 const MAGIC: u32 = 0x5346_4648;
 /// The version this program writes; it reads version 1, too.
@@ -46,13 +47,6 @@ pub(crate) struct SegmentHeader {
     pub(crate) generation: u32,
     pub(crate) number: u64,
     pub(crate) segment_bytes: u64,
-}
-
-/// What every segment file of a log is like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
-    pub(crate) segment_bytes: u64,
-    pub(crate) parity: Parity,
 }
 
 /// An open segment file.
@@ -409,18 +403,6 @@ impl Segment {
     }
 }
 
-impl Shape {
-    /// How long each file is.
-    pub(crate) fn file_bytes(self) -> u64 {
-        let Shape { segment_bytes, parity } = self;
-        let groups = match parity {
-            Parity::None => 0,
-            Parity::TenPercent => segment_bytes / stripe_bytes(segment_bytes),
-        };
-        BLOCK_BYTES + segment_bytes + groups * GROUP_BYTES
-    }
-}
-
 fn path(file: u32) -> PathBuf {
     Path::new(&segment_name(file)).to_path_buf()
 }
@@ -466,4 +448,30 @@ fn decode(bytes: &[u8]) -> Result<Headed, FileFault> {
         segment_bytes: u64_at(bytes, 40),
     };
     Ok((header, bytes[label_at..end].to_vec()))
+}
+
+/// The names of all segment files, in order of number.
+pub(crate) fn segment_names(files: &dyn Files) -> io::Result<Vec<String>> {
+    let entries = files.read_dir(Path::new(""))?.into_iter();
+    let names = entries.map(|entry| String::from_utf8_lossy(&entry.name).into_owned());
+    let mut names: Vec<String> = names.filter(|name| is_segment_name(name)).collect();
+    names.sort();
+    Ok(names)
+}
+
+/// A segment file that holds frames.
+pub(crate) fn used_segment(files: &dyn Files) -> io::Result<Option<String>> {
+    for name in segment_names(files)? {
+        if is_used(files, &name)? {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+/// What the segment files are opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
 }

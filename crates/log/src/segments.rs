@@ -23,9 +23,9 @@ use crate::catalogue::copies::Copies;
 use crate::catalogue::{Catalogue, ENTRIES_MAX, Entry};
 use crate::cut::Cut;
 use crate::error::OpenError;
-use crate::log::Stretch;
 use crate::needs::{InTurn, Needs};
 use crate::pace::Pace;
+use crate::range::Stretch;
 use crate::segment::{Segment, SegmentHeader};
 
 /// Why no further segment is made: no open would take the catalogue.

@@ -15,7 +15,7 @@ use holdfast_io::checksum::crc32c;
 
 use crate::ahead::Piece;
 use crate::error::OpenError;
-use crate::log::Stretch;
+use crate::range::Stretch;
 use crate::rebuild::Mender;
 use crate::segment::Segment;
 use crate::segments::Table;

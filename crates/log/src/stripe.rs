@@ -11,7 +11,7 @@ use holdfast_core::frame::BLOCK_BYTES;
 use holdfast_io::checksum::crc32c;
 use reed_solomon_simd::{ReedSolomonDecoder, ReedSolomonEncoder};
 
-use crate::catalogue::{array_at, u32_at, u64_at};
+use crate::bytes::{array_at, u32_at, u64_at};
 
 /// Blocks that a group can give back.
 pub(crate) const SHARDS: usize = 5;

@@ -9,7 +9,7 @@ use crate::again;
 use crate::catalogue::{Catalogue, Entry};
 use crate::config::Parity;
 use crate::cut::Cut;
-use crate::log::Stretch;
+use crate::range::Stretch;
 use crate::segment::{self, SegmentHeader};
 use crate::stripe::{GroupHeader, SHARDS};
 

@@ -16,7 +16,7 @@ use crate::config::Retention;
 use crate::cursor::{Cursor, CursorError};
 use crate::cut::Cut;
 use crate::error::{CommitError, TruncateError};
-use crate::log::Log;
+use crate::state::Log;
 
 impl Log {
     /// See [`Log::truncate_after`].

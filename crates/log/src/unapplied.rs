@@ -13,11 +13,12 @@ use holdfast_memory::Observed;
 
 use crate::check::walk_ring;
 use crate::error::OpenError;
+use crate::found::{Met, OnDamage};
 use crate::frames::Frame;
-use crate::open::{Access, load_table};
-use crate::recovery::{Met, OnDamage, scan};
+use crate::load::load_table;
+use crate::recovery::{scan, segments_alone};
+use crate::segment::Access;
 use crate::spans::SpanReader;
-use crate::verify::segments_alone;
 
 /// See [`crate::Log::unapplied`].
 pub(crate) fn unapplied(

@@ -17,16 +17,15 @@ use holdfast_io::{Files, unnamed};
 
 use crate::catalogue::{Catalogue, behind_gap};
 use crate::error::OpenError;
-use crate::log::{Spoilt, Stretch};
-use crate::open::{Access, load_table};
+use crate::found::{Found, Met, OnDamage};
+use crate::load::load_table;
+use crate::outcome::Spoilt;
+use crate::range::Stretch;
 use crate::rebuild::{Judged, Mender};
-use crate::recovery::{Found, Met, OnDamage, scan};
-use crate::segment::segment_name;
+use crate::recovery::{scan, segments_alone};
+use crate::segment::{Access, segment_name};
 use crate::segments::Table;
 use crate::spans::SpanReader;
-
-/// No ring bounds a log that is read from its segments alone.
-const UNBOUNDED: u64 = 1 << 63;
 
 /// How far a walk over a log has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -292,12 +291,6 @@ impl Steps {
     fn walked(&self, done_bytes: u64) -> Walked {
         Walked { done_bytes, all_bytes: self.pass_bytes * self.passes }
     }
-}
-
-/// The sizes of a log that is read from its segments alone.
-pub(crate) fn segments_alone(catalogue: &Catalogue) -> Geometry {
-    let geometry = Geometry::new(UNBOUNDED, catalogue.segment_bytes);
-    geometry.expect("a catalogue is refused unless its segments have a size that logs have")
 }
 
 fn place_of(table: &Table, lsn: Lsn) -> Option<FilePlace> {

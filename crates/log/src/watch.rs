@@ -24,11 +24,12 @@ use crate::catalogue::Catalogue;
 use crate::config::{LogConfig, Parity, Policy, Retention, Scanned};
 use crate::error::OpenError;
 use crate::foresee::has_all;
-use crate::log::Log;
-use crate::open::{Access, Opening, load_table};
-use crate::recovery::{header_at, see};
+use crate::load::load_table;
+use crate::opening::Opening;
+use crate::recovery::{header_at, see, segments_alone};
+use crate::segment::Access;
 use crate::segments::Table;
-use crate::verify::segments_alone;
+use crate::state::Log;
 use crate::window::Window;
 use crate::words;
 

@@ -13,8 +13,7 @@ use std::io;
 use holdfast_io::Files;
 
 use crate::catalogue::Catalogue;
-use crate::create::segment_names;
-use crate::segment::{header_of, is_used, segment_name};
+use crate::segment::{header_of, is_used, segment_name, segment_names};
 
 /// Which log something is of.
 pub(crate) type Identity = [u8; 16];

@@ -17,8 +17,9 @@ use holdfast_memory::Guard;
 
 use crate::config::Retention;
 use crate::error::{AppendError, CommitError};
-use crate::log::{Appended, Contents, Log, Marks};
 use crate::needs::{Needs, tell_marked};
+use crate::outcome::{Appended, Contents, Marks};
+use crate::state::Log;
 use crate::words;
 
 /// What goes into a frame besides its payload.

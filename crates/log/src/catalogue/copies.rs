@@ -20,9 +20,9 @@ use super::{
     CATALOGUE, CUTS_MAX, Catalogue, ENTRIES_MAX, ENTRY_BYTES, Fault, HEAD_BYTES, HOLE_BYTES,
     HOLES_MAX, VERSION,
 };
-use crate::create::used_segment;
 use crate::error::{FileFault, OpenError};
-use crate::log::Spoilt;
+use crate::outcome::Spoilt;
+use crate::segment::used_segment;
 use crate::whose::{Identity, is_backed, majority};
 
 /// Name of the other file.
@@ -90,6 +90,13 @@ impl Copies {
     /// Whether what was loaded, or written last, can be acted upon.
     pub(crate) fn are_settled(&self) -> bool {
         self.settled
+    }
+}
+
+impl Catalogue {
+    /// Reads and checks the catalogue in the root of `files`.
+    pub(crate) fn load(files: &dyn Files) -> Result<Catalogue, OpenError> {
+        load(files).map(|(catalogue, _)| catalogue)
     }
 }
 

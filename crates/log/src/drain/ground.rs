@@ -10,8 +10,8 @@ use std::time::Duration;
 use holdfast_core::Lsn;
 
 use crate::error::CommitError;
-use crate::log::Log;
 use crate::parity::Stripes;
+use crate::state::Log;
 use crate::stripe::Spec;
 
 /// No flight takes off while this is there, and all that did have landed.

@@ -5,8 +5,9 @@ use holdfast_io::fake::FakeFiles;
 use super::*;
 use crate::catalogue::copies;
 use crate::config::{LogConfig, Parity, Policy, Retention, Scanned};
-use crate::log::Log;
-use crate::open::{Access, load_table};
+use crate::load::load_table;
+use crate::segment::Access;
+use crate::state::Log;
 
 /// What the catalogue has room for at the most, with nothing kept for holes.
 const LISTED_MAX: u32 = 67_067;
