@@ -96,7 +96,7 @@ impl DirectoryVolume {
             Record { node: id, parent, path: &path, at_home: AtHome::default(), at_ns, op }
                 .encode(&mut payload);
         }
-        let appended = self.log_frame(1 + lists.len() as u16, &payload, &[])?;
+        let appended = self.log_frame(1 + lists.len() as u16, &payload)?;
         charge.placed(appended.lsn);
         let mut attributes = made(id, &op, at_ns).expect("the operation is Make");
         if parent == ORPHANS {
@@ -167,7 +167,7 @@ impl DirectoryVolume {
             };
             Record { node: id, parent, path: &from, at_home: AtHome::default(), at_ns, op }
                 .encode(&mut payload);
-            let appended = self.log_frame(1, &payload, &[])?;
+            let appended = self.log_frame(1, &payload)?;
             charge.placed(appended.lsn);
             if let Some(orphan) = &orphan {
                 names.unbind(ORPHANS, &orphan.name);

@@ -37,7 +37,7 @@ pub(crate) struct Spot<'a> {
 
 /// The records of one frame, being put together.
 pub(crate) struct Frame<'a> {
-    spot: Spot<'a>,
+    pub(crate) spot: Spot<'a>,
     at_ns: i64,
     pub(crate) records: u16,
     pub(crate) payload: Vec<u8>,

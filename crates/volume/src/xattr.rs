@@ -293,7 +293,7 @@ impl DirectoryVolume {
         for (name, value) in xattrs {
             frame.add(op_of(name, value.as_ref()));
         }
-        let appended = self.log_frame(frame.records, &frame.payload, &[])?;
+        let appended = self.log_frame(frame.records, &frame.payload)?;
         charge.placed(appended.lsn);
         for (name, value) in xattrs {
             body.xattrs.set(name, value.clone(), appended.lsn);
