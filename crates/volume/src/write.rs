@@ -192,7 +192,8 @@ impl DirectoryVolume {
     /// The same for those blocks of a range that have none yet.
     fn admit_room(&self, body: &Body, offset: u64, bytes: u64) -> Result<Charge<'_>, Stop> {
         self.check_size(body, offset + bytes)?;
-        self.admit(Cost::of_blocks(body.unallocated_bytes(offset, bytes)))
+        let cost = Cost::of_blocks(body.unallocated_bytes(offset, bytes), self.space.unit);
+        self.admit(cost)
     }
 
     /// `EFBIG` if the home has no files that end there.
