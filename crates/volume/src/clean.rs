@@ -328,6 +328,7 @@ impl Cleaner {
     ) -> Result<(Window, Lsn, Lost), CleanError> {
         let mut window = Window::new(self.repeats);
         window.tells_inodes = matches!(volume.home.inode_numbers(), InodeNumbers::Kept(_));
+        window.unit = volume.space.unit;
         let limit = self.applied.advance(WINDOW_BYTES_MAX);
         let syncs_max = if volume.home.has_sync_all() { usize::MAX } else { SYNCS_MAX };
         let mut end = Ok(durable);

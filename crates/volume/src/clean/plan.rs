@@ -48,6 +48,7 @@ pub(crate) use crate::clean::plan::passed::Pass;
 use crate::extents::{Piece, Source};
 use crate::names::ORPHANS_NAME;
 use crate::record::{Op, Record};
+use crate::room_unit::RoomUnit;
 use crate::tree::NodeId;
 
 /// One change of names. Each can be repeated: looking at the names tells whether it is done.
@@ -166,6 +167,8 @@ pub(crate) struct Window {
     /// The home's file system tells for good which inode is which: so whether names have changed
     /// places, however often.
     pub(crate) tells_inodes: bool,
+    /// What the home gives room in.
+    pub(crate) unit: RoomUnit,
 }
 
 /// Directories of one name that were made and removed again.
@@ -738,7 +741,7 @@ impl Window {
 
     /// Takes in a record that changes no name. Later bytes win over earlier ones.
     fn fill(&mut self, frame: Lsn, record: &Record<'_>, data: Lsn) {
-        let at_ns = record.at_ns;
+        let (at_ns, unit) = (record.at_ns, self.unit);
         let contents = self.contents_of(record);
         let piece = |offset, bytes, at, source| Piece { offset, bytes, at, source };
         match record.op {
@@ -747,7 +750,7 @@ impl Window {
                 contents.change.modified_ns = Some(at_ns.into());
             }
             Op::Zero { offset, bytes, hole: true } => {
-                contents.punch(offset, bytes, frame);
+                contents.punch(offset, bytes, frame, unit);
                 contents.change.modified_ns = Some(at_ns.into());
             }
             Op::Zero { offset, bytes, hole: false } => {
@@ -755,7 +758,7 @@ impl Window {
                 contents.change.modified_ns = Some(at_ns.into());
             }
             Op::SetSize { size_bytes } => {
-                contents.resize(size_bytes, frame);
+                contents.resize(size_bytes, frame, unit);
                 contents.change.modified_ns = Some(at_ns.into());
             }
             Op::Reserve { offset, bytes } => {

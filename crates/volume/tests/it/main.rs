@@ -10,6 +10,7 @@ mod block;
 mod block_power;
 mod borders;
 mod cached;
+mod clusters;
 mod death;
 mod disk;
 mod elsewhere;
