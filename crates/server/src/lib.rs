@@ -17,6 +17,7 @@ mod admission;
 mod confine;
 mod disk_handler;
 mod door;
+mod identity;
 mod log_handler;
 mod registry;
 mod request;

@@ -349,6 +349,7 @@ impl Cleaner {
     ) -> Result<(Window, Lsn, Lost), CleanError> {
         let mut window = Window::new(self.repeats);
         window.tells_inodes = tells_inodes(&*volume.home);
+        window.unit = volume.space.unit;
         let syncs_max = syncs_max(&*volume.home);
         let mut end = Ok(durable);
         let (aside, mut dependent) = (&self.aside, Vec::new());

@@ -24,6 +24,7 @@ use crate::kept::KeptFiles;
 use crate::names::Names;
 use crate::node::Node;
 use crate::requests::Noted;
+use crate::room_unit::RoomUnit;
 use crate::roster::{Entry as RosterEntry, Roster};
 use crate::settling::Settling;
 use crate::shares::{Shares, Wait};
@@ -206,7 +207,7 @@ impl DirectoryVolume {
         let shares = Arc::new(Shares::default());
         let volume = DirectoryVolume {
             name_bytes_max: space.name_bytes_max as usize,
-            space: SpaceGate::new(),
+            space: SpaceGate::new(RoomUnit::of(&space)),
             xattrs: Gate::default(),
             can_exchange: OnceLock::new(),
             tried: Tried::default(),

@@ -284,7 +284,7 @@ impl DirectoryVolume {
         xattrs: &[(&[u8], Option<Value>)],
     ) -> Result<(), Stop> {
         let values = xattrs.iter().filter_map(|(_, value)| value.as_ref());
-        let charge = self.admit(Cost::of_xattrs(values))?;
+        let charge = self.admit(Cost::of_xattrs(values, self.space.unit))?;
         let at_ns = self.clock.utc_ns();
         let mut frame = Frame::new(spot, at_ns);
         if *change != Change::default() {

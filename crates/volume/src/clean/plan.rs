@@ -48,6 +48,7 @@ pub(crate) use crate::clean::plan::passed::Pass;
 use crate::extents::{Piece, Source};
 use crate::names::ORPHANS_NAME;
 use crate::record::{Op, Record};
+use crate::room_unit::RoomUnit;
 use crate::tree::NodeId;
 
 /// What a barrier counts as, which is a sync or two: a part of what a window is.
@@ -169,6 +170,8 @@ pub(crate) struct Window {
     /// The home's file system tells for good which inode is which: so whether names have changed
     /// places, however often.
     pub(crate) tells_inodes: bool,
+    /// What the home gives room in.
+    pub(crate) unit: RoomUnit,
     /// It is to be known where it ends, and not what nodes end up with.
     pub(crate) is_outline: bool,
     /// Changes of names that are durable before the next, inside of frames.
@@ -770,7 +773,7 @@ impl Window {
 
     /// Takes in a record that changes no name. Later bytes win over earlier ones.
     fn fill(&mut self, frame: Lsn, record: &Record<'_>, data: Lsn) {
-        let (at_ns, is_outline) = (record.at_ns, self.is_outline);
+        let (at_ns, unit, is_outline) = (record.at_ns, self.unit, self.is_outline);
         let contents = self.contents_of(record);
         if is_outline {
             return;
@@ -782,7 +785,7 @@ impl Window {
                 contents.change.modified_ns = Some(at_ns.into());
             }
             Op::Zero { offset, bytes, hole: true } => {
-                contents.punch(offset, bytes, frame);
+                contents.punch(offset, bytes, frame, unit);
                 contents.change.modified_ns = Some(at_ns.into());
             }
             Op::Zero { offset, bytes, hole: false } => {
@@ -790,7 +793,7 @@ impl Window {
                 contents.change.modified_ns = Some(at_ns.into());
             }
             Op::SetSize { size_bytes } => {
-                contents.resize(size_bytes, frame);
+                contents.resize(size_bytes, frame, unit);
                 contents.change.modified_ns = Some(at_ns.into());
             }
             Op::Reserve { offset, bytes } => {

@@ -11,6 +11,7 @@ mod block_power;
 mod borders;
 mod cached;
 mod charged;
+mod clusters;
 mod death;
 mod disk;
 mod elsewhere;
