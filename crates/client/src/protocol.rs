@@ -48,7 +48,8 @@ pub const BUFFER_ROOM_BYTES: u64 = 4096;
 const NAME_AT: usize = 40;
 const _: () = assert!(NAME_AT + NAME_BYTES_MAX == HELLO_BYTES);
 
-/// Who a session belongs to: drawn at random by each client, kept across reconnects.
+/// Who a session belongs to: drawn at random by each client, kept across reconnects. A log puts the
+/// number of the client's user in the place of the last four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(pub [u8; 16]);
 

@@ -96,6 +96,8 @@ pub struct Space {
     pub name_bytes_max: u32,
     /// Preferred transfer size.
     pub block_bytes: u32,
+    /// What files and directories are given room in: blocks, or clusters of them.
+    pub room_unit_bytes: u64,
     /// Nothing may be changed, as the file system is mounted now.
     pub read_only: bool,
 }
@@ -228,7 +230,7 @@ pub trait Files: Send + Sync {
     fn change(&self, path: &Path, change: &Change) -> io::Result<()>;
     /// Makes the names in a directory durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
-    /// Free and total space.
+    /// Free and total space. May try out, on a file without a name, what room is given in.
     fn space(&self) -> io::Result<Space>;
     /// What a file can be at most. May try it out on a file without a name.
     fn limits(&self) -> io::Result<Limits>;
@@ -367,7 +369,7 @@ pub trait OpenFile: Send + Sync {
     fn metadata(&self) -> io::Result<Metadata>;
     /// Changes metadata of the open file.
     fn change(&self, change: &Change) -> io::Result<()>;
-    /// Free and total space where the file is.
+    /// Free and total space where the file is. What room is given in there is not tried.
     fn space(&self) -> io::Result<Space>;
     /// What the file does with room, as its file system is known to; one that is not known does
     /// nothing. It is not tried on the file: that would change its times.

@@ -18,5 +18,5 @@ mod xattr;
 pub use clock::RealClock;
 pub use entropy::RealEntropy;
 pub use files::{RealFiles, RootMode, SHADOWED};
-pub use lock::{DirectoryLock, make_directory};
+pub use lock::{DirectoryLock, MadeDirectories};
 pub use open_file::file_from_fd;

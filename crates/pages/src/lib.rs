@@ -115,7 +115,7 @@ pub use record::{Opened, PageLink, Record, RecordFault, Records, What, parse};
 pub use repairs::{FaultKind, Repairs};
 pub use replay::{Upto, replay};
 pub use reread::Rereader;
-pub use restore::{Progress, restore};
+pub use restore::{Progress, foresee_restore, restore};
 pub use rsn::{PageNumber, Rsn, Slot};
 pub use run::RunWriter;
 pub use run_block::Compression;

@@ -61,12 +61,7 @@ pub fn restore(
     to: &Directories,
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Moment, RestoreError> {
-    let archive = Archive::look(&*from.archive, tag)?;
-    let manifest = Manifest::read(&*from.store, tag)?;
-    // With all records since the first one nobody needs the pages.
-    let manifest = manifest.filter(|_| archive.begin() > Some(Rsn::FIRST));
-    let moment = at.moment(&archive, manifest.map_or(Rsn::FIRST, |manifest| manifest.newest))?;
-    refuse_if_incomplete(&archive, manifest)?;
+    let (archive, manifest, moment) = foresee_restore(from, at, tag)?;
     clear(to)?;
     let state = state_at(&archive, moment.rsn)?.clean();
     if manifest.is_some() {
@@ -84,15 +79,24 @@ pub fn restore(
     Ok(moment)
 }
 
-/// Without a page file all records from the first one on are needed; with one those behind it.
-fn refuse_if_incomplete(
-    archive: &Archive,
-    manifest: Option<Manifest>,
-) -> Result<(), OpenArchiveError> {
-    let from = manifest.map_or(Rsn::FIRST, |manifest| manifest.begin);
+/// What [`restore`] would go by, or why it would refuse. Nothing is made.
+///
+/// # Errors
+/// See [`RestoreError`].
+pub fn foresee_restore(
+    from: &Directories,
+    at: At,
+    tag: Tag,
+) -> Result<(Archive, Option<Manifest>, Moment), RestoreError> {
+    let archive = Archive::look(&*from.archive, tag)?;
+    let manifest = Manifest::read(&*from.store, tag)?;
+    // With all records since the first one nobody needs the pages; with those, what is behind them.
+    let manifest = manifest.filter(|_| archive.begin() > Some(Rsn::FIRST));
+    let moment = at.moment(&archive, manifest.map_or(Rsn::FIRST, |manifest| manifest.newest))?;
+    let needed = manifest.map_or(Rsn::FIRST, |manifest| manifest.begin);
     match archive.begin() {
-        Some(to) if to > from => Err(OpenArchiveError::MissingRun { from, to }),
-        _ => Ok(()),
+        Some(to) if to > needed => Err(OpenArchiveError::MissingRun { from: needed, to }.into()),
+        _ => Ok((archive, manifest, moment)),
     }
 }
 

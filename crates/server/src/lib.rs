@@ -19,6 +19,7 @@ mod confine;
 mod disk_handler;
 mod door;
 mod handler;
+mod identity;
 mod log_handler;
 mod presence;
 mod registry;

@@ -14,6 +14,7 @@ use holdfast_memory::queue::Response;
 use holdfast_peers::Peer;
 
 use crate::handler::{Departure, Exchange, Handler, Refusal, done};
+use crate::identity::of_user;
 use crate::served::ServedLog;
 use crate::waiting::{Address, Need};
 use crate::window::{Number, Shared, WindowRefusal};
@@ -43,12 +44,17 @@ impl LogHandler {
         hello: &Hello,
         peer: Peer,
     ) -> Result<(LogHandler, u64), Status> {
-        let entered = log.windows.enter(hello.client, hello.oldest);
+        let client = of_user(hello.client, peer);
+        // Appended by a server that knew it without its user: who comes may be anybody.
+        if hello.oldest > 0 && hello.client != client && log.windows.knows(hello.client) {
+            return Err(Status::Forgotten);
+        }
+        let entered = log.windows.enter(client, hello.oldest);
         let (window, last_sequence) = entered.map_err(|refusal| match refusal {
             WindowRefusal::InUse => Status::InUse,
             WindowRefusal::Forgotten => Status::Forgotten,
         })?;
-        let (log, client, collected) = (Arc::clone(log), hello.client, Vec::new());
+        let (log, collected) = (Arc::clone(log), Vec::new());
         Ok((LogHandler { log, client, peer, window, collected }, last_sequence))
     }
 }

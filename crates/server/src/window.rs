@@ -182,6 +182,11 @@ impl Windows {
         *self.lock() = Known { has_forgotten: true, ..Known::default() };
     }
 
+    /// Whether anything of this client is remembered.
+    pub(crate) fn knows(&self, client: ClientId) -> bool {
+        self.lock().windows.contains_key(&client)
+    }
+
     /// Opens a client's window, and returns it with the highest number that was appended.
     pub(crate) fn enter(
         &self,

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use holdfast_pages::{Archive, At, Manifest, Moment, Progress, Rsn, Tag};
+use holdfast_pages::{Archive, At, Manifest, Moment, Progress, Rsn, Tag, foresee_restore};
 
 use crate::closing::Note;
 use crate::config::Config;
@@ -29,7 +29,9 @@ impl Store {
         tell: &mut dyn FnMut(Progress),
     ) -> Result<Manifest, BackUpError> {
         let to = Place::directory(to, &BACKUP).map_err(|error| BackUpError::To(error.into()))?;
-        self.back_up_at(&to, tell)
+        let manifest = self.back_up_at(&to, tell)?;
+        to.keep();
+        Ok(manifest)
     }
 
     /// [`Store::back_up`], at a place that may be a model of one.
@@ -109,7 +111,9 @@ pub fn restore(
     let from = Place::existing(from, &[&BACKUP, &STORE])
         .map_err(|error| RestoreError::From(error.into()))?;
     let to = Place::directory(to, &RESTORED).map_err(|error| RestoreError::To(error.into()))?;
-    restore_at(&from, at, &to, config, tell)
+    let moment = restore_at(&from, at, &to, config, tell)?;
+    to.keep();
+    Ok(moment)
 }
 
 /// [`restore`], at places that may be models.
@@ -132,13 +136,14 @@ pub fn restore_at(
         Err(NoHeader::Free) => {}
         Err(fault) => return Err(RestoreError::To(fault.into())),
     }
+    let tag = Tag::of(&header.identity);
+    // A log that was taken for a store that cannot be made could not be used by any other.
+    foresee_restore(&from.of_pages(), at, tag).map_err(RestoreError::Pages)?;
     let io = |error| RestoreError::To(OpenError::Io(error));
     let mut history = [0; 8];
     to.entropy.fill(&mut history);
     let header = Header { history: u64::from_le_bytes(history), ..header };
-    header.begin(&*to.store, &RESTORED).map_err(io)?;
-    log::create(to, header.identity, &config.log).map_err(RestoreError::To)?;
-    let tag = Tag::of(&header.identity);
+    log::begin(to, &header, &RESTORED, &config.log).map_err(RestoreError::To)?;
     let moment = holdfast_pages::restore(&from.of_pages(), at, tag, &to.of_pages(), tell)
         .map_err(RestoreError::Pages)?;
     header.finish(&*to.store, &RESTORED).map_err(io)?;

@@ -122,6 +122,12 @@ impl Header {
         self.write(files, names.begun)
     }
 
+    /// Says so no more, on a directory where it was said and no more was made. If that is refused,
+    /// it stands for nothing.
+    pub(crate) fn take_back(files: &dyn Files, names: &Names) {
+        let _stays = files.remove_file(Path::new(names.begun));
+    }
+
     fn write(&self, files: &dyn Files, name: &str) -> io::Result<()> {
         let how = OpenHow { write: true, create_mode: Some(FILE_MODE), ..OpenHow::default() };
         let file = files.open(Path::new(name), how)?;

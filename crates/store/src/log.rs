@@ -12,6 +12,7 @@ use holdfast_log::{CommitError, CommitLog, Log, Lsn, Marks, Spoilt};
 use crate::config::LogPlace;
 use crate::embedded::{self, Sizes};
 use crate::error::OpenError;
+use crate::header::{Header, Names};
 use crate::place::Place;
 use crate::served;
 
@@ -38,8 +39,24 @@ pub(crate) fn identity_of(place: &Place, log: &LogPlace) -> Option<[u8; 16]> {
     }
 }
 
+/// Says that a store is being made here, and makes its log, or takes one for it. Where that is
+/// refused nothing is said any more, unless there is a log already that no other store can use.
+pub(crate) fn begin(
+    place: &Place,
+    header: &Header,
+    names: &Names,
+    log: &LogPlace,
+) -> Result<(), OpenError> {
+    header.begin(&*place.store, names).map_err(OpenError::Io)?;
+    let made = create(place, header.identity, log);
+    if made.is_err() && identity_of(place, log).is_none() {
+        Header::take_back(&*place.store, names);
+    }
+    made
+}
+
 /// Makes the log of a new store, or takes one for it. Goes on where that was cut short.
-pub(crate) fn create(place: &Place, identity: [u8; 16], log: &LogPlace) -> Result<(), OpenError> {
+fn create(place: &Place, identity: [u8; 16], log: &LogPlace) -> Result<(), OpenError> {
     match log {
         LogPlace::Served { socket, name } => served::create(&*place.log, identity, socket, name),
         LogPlace::Embedded { memory, ring_bytes, segment_bytes } => {

@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use holdfast_io::real::{DirectoryLock, RealClock, RealEntropy, RealFiles, make_directory};
+use holdfast_io::real::{DirectoryLock, MadeDirectories, RealClock, RealEntropy, RealFiles};
 use holdfast_io::{Clock, Entropy, Files};
 
 use crate::header::{Header, Names, NoHeader};
@@ -36,6 +36,8 @@ pub struct Place {
     pub(crate) archive: Arc<dyn Files>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
+    /// Those of its directories that were not there. They go before the lock does.
+    made: Arc<MadeDirectories>,
     lock: Option<Arc<DirectoryLock>>,
 }
 
@@ -60,29 +62,49 @@ impl Place {
         entropy: Arc<dyn Entropy>,
     ) -> Place {
         let Directories { store, log, archive } = directories;
-        Place { store, log, archive, clock, entropy, lock: None }
+        Place { store, log, archive, clock, entropy, made: Arc::default(), lock: None }
     }
 
     /// A directory of this machine, which is made unless it is there, locked against everybody
-    /// else. It has nothing else in it than what has one of these names.
+    /// else. It has nothing else in it than what has one of these names. What is made of it goes
+    /// again, unless it is [`Place::keep`]t.
     pub(crate) fn directory(path: &Path, names: &Names) -> Result<Place, PlaceError> {
-        make_directory(path).map_err(PlaceError::Io)?;
-        Place::existing(path, &[names])
+        let made = MadeDirectories::default();
+        made.make(path).map_err(PlaceError::Io)?;
+        Place::locked(path, &[names], made)
     }
 
     /// [`Place::directory`], which is there, with one of several names.
     pub(crate) fn existing(path: &Path, names: &[&Names]) -> Result<Place, PlaceError> {
-        let lock = DirectoryLock::take(path).map_err(PlaceError::Io)?.ok_or(PlaceError::InUse)?;
+        Place::locked(path, names, MadeDirectories::default())
+    }
+
+    fn locked(path: &Path, names: &[&Names], made: MadeDirectories) -> Result<Place, PlaceError> {
+        let lock = DirectoryLock::take(path).map_err(PlaceError::Io)?;
+        let Some(lock) = lock else {
+            // Somebody else goes on with it.
+            made.keep();
+            return Err(PlaceError::InUse);
+        };
         let store = open_directory(path).map_err(PlaceError::Io)?;
         let is_taken =
             |names: &&Names| matches!(Header::read(&*store, names), Err(NoHeader::Taken));
         if names.iter().all(is_taken) {
             return Err(PlaceError::Taken);
         }
-        let below = |name: &str| open_directory(&path.join(name)).map_err(PlaceError::Io);
+        let below = |name: &str| {
+            let path = path.join(name);
+            made.make(&path).and_then(|()| open_directory(&path)).map_err(PlaceError::Io)
+        };
         let directories = Directories { store, log: below(LOG)?, archive: below(ARCHIVE)? };
         let (clock, entropy) = (Arc::new(RealClock), Arc::new(RealEntropy));
-        Ok(Place { lock: Some(Arc::new(lock)), ..Place::modelled(directories, clock, entropy) })
+        let (made, lock) = (Arc::new(made), Some(Arc::new(lock)));
+        Ok(Place { made, lock, ..Place::modelled(directories, clock, entropy) })
+    }
+
+    /// What is to lie here does.
+    pub(crate) fn keep(&self) {
+        self.made.keep();
     }
 
     /// The directories that pages know.
@@ -93,7 +115,6 @@ impl Place {
 }
 
 fn open_directory(path: &Path) -> io::Result<Arc<dyn Files>> {
-    make_directory(path)?;
     Ok(Arc::new(RealFiles::open(path)?))
 }
 

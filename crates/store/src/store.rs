@@ -79,7 +79,10 @@ impl Store {
     /// # Errors
     /// See [`OpenError`].
     pub fn open(directory: &Path, config: &Config) -> Result<(Store, Recovery), OpenError> {
-        Store::open_at(Place::directory(directory, &STORE)?, config)
+        let place = Place::directory(directory, &STORE)?;
+        let opened = Store::open_at(place.clone(), config)?;
+        place.keep();
+        Ok(opened)
     }
 
     /// [`Store::open`], at a place that may be a model of one.
@@ -359,8 +362,7 @@ fn create(place: &Place, config: &Config) -> Result<Header, OpenError> {
         identity
     });
     let header = Header { identity, history: 0 };
-    header.begin(&*place.store, &STORE).map_err(OpenError::Io)?;
-    log::create(place, identity, &config.log)?;
+    log::begin(place, &header, &STORE, &config.log)?;
     Pages::create(&place.of_pages(), Tag::of(&identity)).map_err(OpenError::Io)?;
     header.finish(&*place.store, &STORE).map_err(OpenError::Io)?;
     Ok(header)

@@ -9,12 +9,12 @@ use std::io;
 
 use holdfast_io::{Metadata, OpenFile, Seek};
 
-/// What a file's room is given in.
-pub(crate) const BLOCK_BYTES: u64 = 4096;
+use crate::room_unit::RoomUnit;
 
 /// Blocks of one file, as ranges of block numbers that do not touch.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Allocated {
+    unit: RoomUnit,
     /// By the first block; the value is the block behind the last.
     ranges: BTreeMap<u64, u64>,
     blocks: u64,
@@ -27,11 +27,21 @@ pub(crate) struct Allocated {
 }
 
 impl Allocated {
+    /// No block has room.
+    pub(crate) fn none(unit: RoomUnit) -> Allocated {
+        let ranges = BTreeMap::new();
+        Allocated { unit, ranges, blocks: 0, other_bytes: 0, is_vague: false }
+    }
+
     /// What the home's file has.
-    pub(crate) fn of(file: &dyn OpenFile, metadata: &Metadata) -> io::Result<Allocated> {
-        let mut found = Allocated::default();
+    pub(crate) fn of(
+        file: &dyn OpenFile,
+        metadata: &Metadata,
+        unit: RoomUnit,
+    ) -> io::Result<Allocated> {
+        let mut found = Allocated::none(unit);
         let size_bytes = metadata.size_bytes;
-        let end = size_bytes.next_multiple_of(BLOCK_BYTES);
+        let end = size_bytes.next_multiple_of(unit.bytes());
         // Room that nobody has written to is no data. Behind the end it would pass for what is
         // missing before that.
         if metadata.allocated_bytes >= end && !file.may_have_room_behind(end)? {
@@ -51,7 +61,7 @@ impl Allocated {
 
     /// Bytes of all blocks.
     pub(crate) fn bytes(&self) -> u64 {
-        self.blocks * BLOCK_BYTES + self.other_bytes
+        self.blocks * self.unit.bytes() + self.other_bytes
     }
 
     /// Whether any block may have no room.
@@ -62,16 +72,16 @@ impl Allocated {
     /// Bytes of those blocks that the range touches and that have no room, or may have none.
     pub(crate) fn missing(&self, offset: u64, bytes: u64) -> u64 {
         if self.is_vague {
-            return blocks_bytes(offset, bytes);
+            return self.unit.blocks_bytes(offset, bytes);
         }
-        let (first, end) = touched(offset, bytes);
+        let (first, end) = self.unit.touched(offset, bytes);
         let there = self.within(first, end).map(|(from, to)| to.min(end) - from.max(first));
-        (end - first - there.sum::<u64>()) * BLOCK_BYTES
+        (end - first - there.sum::<u64>()) * self.unit.bytes()
     }
 
     /// Every block that the range touches has room.
     pub(crate) fn insert(&mut self, offset: u64, bytes: u64) {
-        let (mut first, mut end) = touched(offset, bytes);
+        let (mut first, mut end) = self.unit.touched(offset, bytes);
         if first == end {
             return;
         }
@@ -86,8 +96,8 @@ impl Allocated {
 
     /// The blocks that lie in the range wholly have none.
     pub(crate) fn remove(&mut self, offset: u64, bytes: u64) {
-        let (first, end) = whole_blocks(offset, bytes);
-        let (first, end) = (first / BLOCK_BYTES, end / BLOCK_BYTES);
+        let (first, end) = self.unit.whole_blocks(offset, bytes);
+        let (first, end) = (first / self.unit.bytes(), end / self.unit.bytes());
         let hit: Vec<(u64, u64)> = self.within(first, end).collect();
         for (from, to) in hit {
             self.take(from, to);
@@ -98,14 +108,14 @@ impl Allocated {
 
     /// Nothing behind the end has room.
     pub(crate) fn cut(&mut self, size_bytes: u64) {
-        let behind = size_bytes.next_multiple_of(BLOCK_BYTES);
+        let behind = size_bytes.next_multiple_of(self.unit.bytes());
         self.remove(behind, u64::MAX - behind);
         self.other_bytes = 0;
     }
 
     /// Where the next of these blocks, or the next of the others, begins: at `offset` or behind it.
     pub(crate) fn seek(&self, offset: u64, what: Seek) -> Option<u64> {
-        let block = offset / BLOCK_BYTES;
+        let block = offset / self.unit.bytes();
         let here = self.ranges.range(..=block).next_back().filter(|(_, end)| **end > block);
         let found = match (what, here) {
             (Seek::Data, Some(_)) => block,
@@ -113,7 +123,7 @@ impl Allocated {
             (Seek::Hole, Some((_, end))) => *end,
             (Seek::Hole, None) => block,
         };
-        Some((found * BLOCK_BYTES).max(offset))
+        Some((found * self.unit.bytes()).max(offset))
     }
 
     /// The ranges that reach into `[first, end)`.
@@ -136,25 +146,6 @@ impl Allocated {
         self.ranges.remove(&first);
         self.blocks -= end - first;
     }
-}
-
-/// Bytes of all blocks that a range touches.
-pub(crate) fn blocks_bytes(offset: u64, bytes: u64) -> u64 {
-    let (first, end) = touched(offset, bytes);
-    (end - first) * BLOCK_BYTES
-}
-
-/// Where the blocks that lie in a range wholly begin and end, if there are some.
-pub(crate) fn whole_blocks(offset: u64, bytes: u64) -> (u64, u64) {
-    let end = offset.saturating_add(bytes) / BLOCK_BYTES;
-    (offset.div_ceil(BLOCK_BYTES) * BLOCK_BYTES, end * BLOCK_BYTES)
-}
-
-/// The blocks that a range touches: the first, and the one behind the last.
-fn touched(offset: u64, bytes: u64) -> (u64, u64) {
-    let end = offset.saturating_add(bytes).div_ceil(BLOCK_BYTES);
-    let first = if bytes == 0 { end } else { offset / BLOCK_BYTES };
-    (first, end)
 }
 
 #[cfg(test)]

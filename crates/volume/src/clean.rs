@@ -7,6 +7,7 @@
 
 mod apply;
 pub(crate) mod aside;
+pub(crate) mod forecast;
 mod plan;
 pub(crate) mod room;
 
@@ -266,7 +267,7 @@ impl Cleaner {
         if self.applied >= limit {
             return Ok(Cleaned::default());
         }
-        let (window, upto, lost) = self.window(volume, limit)?;
+        let (window, upto, lost) = self.expected_window(volume, limit, begun)?;
         if window.records == 0 && !volume.is_room_wanted() {
             // Nothing but marks and padding, which the next window passes over too.
             return Ok(Cleaned::default());
@@ -320,6 +321,26 @@ impl Cleaner {
         }
     }
 
+    /// The same window, where it begins those behind it so that they are as many as was expected,
+    /// or nearly so: where what the device has ends, it may be that what has been logged since
+    /// does not go together from there on. Then the device is to have that first.
+    fn expected_window(
+        &mut self,
+        volume: &DirectoryVolume,
+        limit: Lsn,
+        begun: Option<Lsn>,
+    ) -> Result<(Window, Lsn, Lost), CleanError> {
+        let planned = self.window(volume, limit)?;
+        let is_begun = begun.is_some_and(|end| end > self.applied);
+        if volume.expect_windows_from(planned.1, is_begun)? {
+            return Ok(planned);
+        }
+        volume.log.commit(volume.log.marks().tail).map_err(CleanError::Log)?;
+        let planned = self.window(volume, volume.log.marks().durable)?;
+        volume.expect_windows_from(planned.1, true)?;
+        Ok(planned)
+    }
+
     /// The longest window from the applied mark, where it ends, and what is lost behind it.
     fn window(
         &mut self,
@@ -327,9 +348,9 @@ impl Cleaner {
         durable: Lsn,
     ) -> Result<(Window, Lsn, Lost), CleanError> {
         let mut window = Window::new(self.repeats);
-        window.tells_inodes = matches!(volume.home.inode_numbers(), InodeNumbers::Kept(_));
-        let limit = self.applied.advance(WINDOW_BYTES_MAX);
-        let syncs_max = if volume.home.has_sync_all() { usize::MAX } else { SYNCS_MAX };
+        window.tells_inodes = tells_inodes(&*volume.home);
+        window.unit = volume.space.unit;
+        let syncs_max = syncs_max(&*volume.home);
         let mut end = Ok(durable);
         let (aside, mut dependent) = (&self.aside, Vec::new());
         let mut lost = aside.lost();
@@ -337,9 +358,7 @@ impl Cleaner {
             let lsn = frame.header.lsn;
             let records = decode(lsn, frame.payload, frame.payload_lsn);
             let taken = records.map(|records| {
-                let is_full = lsn > limit
-                    || window.unlogged_bytes >= WINDOW_BYTES_MAX
-                    || window.syncs() >= syncs_max;
+                let is_full = is_full(&window, self.applied, lsn, syncs_max);
                 let mut behind = lost.clone();
                 let passed = passed(aside, &mut behind, lsn, &records);
                 let is_taken = !is_full && window.take(lsn, &records, &passed);
@@ -359,6 +378,23 @@ impl Cleaner {
         self.aside.put(&dependent, 0).map_err(CleanError::Aside)?;
         Ok((window, end?, lost))
     }
+}
+
+/// True if a window that began there takes no frame at `lsn`, whatever is in it.
+fn is_full(window: &Window, begins: Lsn, lsn: Lsn, syncs_max: usize) -> bool {
+    lsn > begins.advance(WINDOW_BYTES_MAX)
+        || window.unlogged_bytes >= WINDOW_BYTES_MAX
+        || window.syncs() >= syncs_max
+}
+
+/// How many files and directories one window has at the most.
+pub(crate) fn syncs_max(home: &dyn Files) -> usize {
+    if home.has_sync_all() { usize::MAX } else { SYNCS_MAX }
+}
+
+/// True if names that change places any number of times are one step.
+pub(crate) fn tells_inodes(home: &dyn Files) -> bool {
+    matches!(home.inode_numbers(), InodeNumbers::Kept(_))
 }
 
 /// Which of a frame's records are aside already, or cannot be applied without what is.
@@ -455,6 +491,12 @@ pub(crate) fn decode(
             Ok((record, payload_lsn.advance(data_at as u64)))
         })
         .collect()
+}
+
+/// The records of a frame that is about to be logged, without data.
+pub(crate) fn decode_names(payload: &[u8]) -> Vec<(Record<'_>, Lsn)> {
+    let whole = record::decode(payload).map(|decoded| decoded.expect("it was encoded here"));
+    whole.map(|(record, _)| (record, Lsn::default())).collect()
 }
 
 /// Says in the log, durably, that the home has everything below `upto`.

@@ -94,7 +94,7 @@ impl DirectoryVolume {
         let mut payload = Vec::new();
         Record { node: id, parent: place.parent, path: &path, at_home, at_ns, op }
             .encode(&mut payload);
-        let appended = self.log_frame(1, &payload, &[])?;
+        let appended = self.log_frame(1, &payload)?;
         entry.node.body_mut().last = appended.lsn;
         names.unbind(place.parent, &place.name);
         names.forget_place(id, &place);

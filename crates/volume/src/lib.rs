@@ -25,10 +25,11 @@
 //! log. `block` is a disk to those above and the one file of a directory to those below. A change
 //! is a `record` in the log; where the log stands is the business of whoever opens the `volume`,
 //! and `direct` opens both. Memory knows `names`, a `node` behind each, its `extents` in the log,
-//! `cuts` of its home file, its `allocated` blocks and its `recent` bytes. `clean` brings frames
-//! home: `plan` says what they amount to, `apply` does it. `touched` has when that was. After a
-//! death `others` looks whether somebody else changed the home, `replay` gives memory back,
-//! `roster` the numbers that the kernel knows, and `requests` what it may ask for once more.
+//! `cuts` of its home file, its `allocated` blocks, counted in the home's `room_unit`, and its
+//! `recent` bytes. `clean` brings frames home: `plan` says what they amount to, `apply` does it.
+//! `touched` has when that was. After a death `others` looks whether somebody else changed the
+//! home, `replay` gives memory back, `roster` the numbers that the kernel knows, and `requests`
+//! what it may ask for once more.
 
 mod allocated;
 mod block;
@@ -52,6 +53,7 @@ mod remove;
 mod rename;
 mod replay;
 mod requests;
+mod room_unit;
 mod roster;
 mod serve;
 mod settling;

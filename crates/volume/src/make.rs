@@ -8,11 +8,11 @@ use std::sync::Arc;
 use holdfast_io::Kind;
 use holdfast_io::acl::{Acl, DEFAULT};
 
-use crate::allocated::BLOCK_BYTES;
 use crate::names::{Names, ORPHANS, Place};
 use crate::node::Node;
 use crate::record::{AtHome, Op, Record};
 use crate::remove::orphan_place;
+use crate::room_unit::RoomUnit;
 use crate::roster::Entry as RosterEntry;
 use crate::space::Cost;
 use crate::volume::{DirectoryVolume, Stop};
@@ -82,8 +82,9 @@ impl DirectoryVolume {
         let default = self.default_acl(names, directory)?;
         let (mode, lists) = handed_down(default.as_ref(), new.kind, new.mode, new.umask);
         let mode = if keeps { mode | SET_GROUP_ID } else { mode };
-        let charge =
-            self.admit(Cost::NODE.plus(Cost::of_xattrs(lists.iter().map(|list| &list.1))))?;
+        let unit = self.space.unit;
+        let lists_cost = Cost::of_xattrs(lists.iter().map(|list| &list.1), unit);
+        let charge = self.admit(Cost::of_node(unit).plus(lists_cost))?;
         self.admit_lists(&lists)?;
         let at_ns = self.clock.utc_ns();
         let NewNode { kind, uid, rdev, target, .. } = *new;
@@ -96,13 +97,13 @@ impl DirectoryVolume {
             Record { node: id, parent, path: &path, at_home: AtHome::default(), at_ns, op }
                 .encode(&mut payload);
         }
-        let appended = self.log_frame(1 + lists.len() as u16, &payload, &[])?;
+        let appended = self.log_frame(1 + lists.len() as u16, &payload)?;
         charge.placed(appended.lsn);
-        let mut attributes = made(id, &op, at_ns).expect("the operation is Make");
+        let mut attributes = made(id, &op, at_ns, unit).expect("the operation is Make");
         if parent == ORPHANS {
             attributes.links = 0;
         }
-        let node = Arc::new(Node::from_log(attributes, target.to_vec(), appended.lsn));
+        let node = Arc::new(Node::from_log(attributes, target.to_vec(), appended.lsn, unit));
         for (name, value) in lists {
             node.body_mut().xattrs.set(name, Some(value), appended.lsn);
         }
@@ -167,7 +168,7 @@ impl DirectoryVolume {
             };
             Record { node: id, parent, path: &from, at_home: AtHome::default(), at_ns, op }
                 .encode(&mut payload);
-            let appended = self.log_frame(1, &payload, &[])?;
+            let appended = self.log_frame(1, &payload)?;
             charge.placed(appended.lsn);
             if let Some(orphan) = &orphan {
                 names.unbind(ORPHANS, &orphan.name);
@@ -193,7 +194,7 @@ impl DirectoryVolume {
 }
 
 /// The attributes of a node that `Make` brings to be.
-pub(crate) fn made(node: NodeId, op: &Op<'_>, at_ns: i64) -> Option<Attributes> {
+pub(crate) fn made(node: NodeId, op: &Op<'_>, at_ns: i64, unit: RoomUnit) -> Option<Attributes> {
     let Op::Make { kind, mode, uid, gid, rdev, target, .. } = *op else { return None };
     let size_bytes = if kind == Kind::Symlink { target.len() as u64 } else { 0 };
     let links = if kind == Kind::Directory { 2 } else { 1 };
@@ -204,7 +205,7 @@ pub(crate) fn made(node: NodeId, op: &Op<'_>, at_ns: i64) -> Option<Attributes> 
         uid,
         gid,
         size_bytes,
-        allocated_bytes: if kind == Kind::Directory { BLOCK_BYTES } else { 0 },
+        allocated_bytes: if kind == Kind::Directory { unit.bytes() } else { 0 },
         links,
         rdev,
         accessed_ns: at_ns.into(),

@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use holdfast_io::tree::{Attributes, Errno, NodeId};
 use holdfast_io::{Change, Kind, Metadata, OpenFile};
 use holdfast_log::Lsn;
 
@@ -14,9 +15,9 @@ use crate::allocated::Allocated;
 use crate::cuts::Cuts;
 use crate::extents::{Extents, Piece};
 use crate::recent::Recent;
+use crate::room_unit::RoomUnit;
 use crate::writing::WritingFile;
 use crate::xattr::Xattrs;
-use holdfast_io::tree::{Attributes, Errno, NodeId};
 
 /// An inode.
 pub(crate) struct Node {
@@ -154,14 +155,19 @@ impl Node {
     }
 
     /// A node that only the log has, made by the record at `at`.
-    pub(crate) fn from_log(attributes: Attributes, target: Vec<u8>, at: Lsn) -> Node {
+    pub(crate) fn from_log(
+        attributes: Attributes,
+        target: Vec<u8>,
+        at: Lsn,
+        unit: RoomUnit,
+    ) -> Node {
         let mut cuts = Cuts::default();
         cuts.cut(0, at);
         let node = Node::new(attributes, target, cuts, Xattrs::none_at_home());
         {
             let mut body = node.body_mut();
             body.last = at;
-            body.allocated = (body.attributes.kind == Kind::File).then(Allocated::default);
+            body.allocated = (body.attributes.kind == Kind::File).then(|| Allocated::none(unit));
         }
         node
     }

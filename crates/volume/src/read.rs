@@ -235,8 +235,8 @@ impl DirectoryVolume {
             return Ok(());
         }
         let allocated = match self.home_file(node)? {
-            Some(file) => Allocated::of(&*file, &file.metadata()?)?,
-            None => Allocated::default(),
+            Some(file) => Allocated::of(&*file, &file.metadata()?, self.space.unit)?,
+            None => Allocated::none(self.space.unit),
         };
         // Whoever else has looked meanwhile may have changed the file since.
         node.body_mut().allocated.get_or_insert(allocated);

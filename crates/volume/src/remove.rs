@@ -41,7 +41,7 @@ impl DirectoryVolume {
             let at_ns = self.clock.utc_ns();
             let mut payload = Vec::new();
             let records = self.encode_leaving(names, &leaving, at_ns, &mut payload)?;
-            let appended = self.log_frame(records, &payload, &[])?;
+            let appended = self.log_frame(records, &payload)?;
             names.touch_directory(parent, at_ns, 0);
             self.log.add_to_word(words::CHANGES, 1);
             leave(names, &leaving, at_ns, appended.lsn);
@@ -147,7 +147,7 @@ impl DirectoryVolume {
             let op = Op::RemoveDir;
             Record { node: node.id, parent, path: &path, at_home: AtHome::default(), at_ns, op }
                 .encode(&mut payload);
-            let appended = self.log_frame(1, &payload, &[])?;
+            let appended = self.log_frame(1, &payload)?;
             names.touch_directory(parent, at_ns, -1);
             self.log.add_to_word(words::CHANGES, 1);
             Ok(self.directory_left(names, &node, parent, name, appended.lsn)?)

@@ -131,7 +131,7 @@ impl DirectoryVolume {
             names.loose(id)?;
         }
         names.admit_moved(&*self.home, node.id, from.0, to.0)?;
-        let charge = self.admit(Cost::NAME)?;
+        let charge = self.admit(Cost::of_name(self.space.unit))?;
         let (path, to_path) = (names.path_in(from.0, from.1)?, names.path_in(to.0, to.1)?);
         let at_ns = self.clock.utc_ns();
         let replaced = match &target {

@@ -213,18 +213,20 @@ impl Replay<'_> {
     }
 
     fn make(&mut self, lsn: Lsn, record: &Record<'_>) -> Result<(), Errno> {
-        let mut attributes = made(record.node, &record.op, record.at_ns).ok_or(Errno::INVAL)?;
+        let unit = self.space.unit;
+        let attributes = made(record.node, &record.op, record.at_ns, unit);
+        let mut attributes = attributes.ok_or(Errno::INVAL)?;
         let Op::Make { kind, target, .. } = record.op else { return Err(Errno::INVAL) };
         let place = self.place(record.path)?;
         if place.parent == ORPHANS {
             attributes.links = 0;
             self.nameless.insert(record.node);
         }
-        let node = Node::from_log(attributes, target.to_vec(), lsn);
+        let node = Node::from_log(attributes, target.to_vec(), lsn, unit);
         if let Some(known) = self.names.known(record.node) {
             node.inherit(known.count);
         }
-        self.space.replayed(Cost::NODE, lsn);
+        self.space.replayed(Cost::of_node(unit), lsn);
         self.names.put_made(Arc::new(node), kind, place.parent, &place.name);
         let subdirectories = i64::from(kind == Kind::Directory);
         self.names.touch_directory(place.parent, record.at_ns, subdirectories);
@@ -257,7 +259,7 @@ impl Replay<'_> {
     }
 
     fn rename(&mut self, lsn: Lsn, record: &Record<'_>, to: &[u8]) -> Result<(), Errno> {
-        self.space.replayed(Cost::NAME, lsn);
+        self.space.replayed(Cost::of_name(self.space.unit), lsn);
         let from = self.place(record.path)?;
         let to = self.place(to)?;
         let node = self.node(record.node, &from)?;
@@ -320,10 +322,10 @@ impl Replay<'_> {
             return Ok(());
         }
         let allocated = match self.names.hold(self.home, node.id) {
-            Err(error) if is_other_inode(&error) => Allocated::default(),
+            Err(error) if is_other_inode(&error) => Allocated::none(self.space.unit),
             held => {
                 let file = open_patiently(&*held?.ok_or(Errno::STALE)?)?;
-                Allocated::of(&*file, &file.metadata()?)?
+                Allocated::of(&*file, &file.metadata()?, self.space.unit)?
             }
         };
         node.body_mut().allocated = Some(allocated);

@@ -145,6 +145,11 @@ impl Shares {
         self.books().place(user, lsn, Held { ring_bytes: bytes, work_bytes, files: 0 });
     }
 
+    /// A frame of whoever's turns out to be so much more work for the home.
+    pub(crate) fn turns_out(&self, lsn: Lsn, work_bytes: u64) {
+        self.books().turns_out(lsn, work_bytes);
+    }
+
     /// The home has everything below `upto`, and the ring has been given back so far.
     pub(crate) fn came_home(&self, upto: Lsn) {
         self.books().came_home(upto);
@@ -228,6 +233,16 @@ impl Books {
             }
             _ => self.placed.push_back(Placed { first: lsn, last: lsn, user, held: more }),
         }
+    }
+
+    fn turns_out(&mut self, lsn: Lsn, work_bytes: u64) {
+        let index = self.placed.partition_point(|placed| placed.last < lsn);
+        let placed = self.placed.get_mut(index).filter(|placed| placed.first <= lsn);
+        let Some(placed) = placed else { return };
+        let more = Held { work_bytes, ..Held::default() };
+        placed.held.add(more);
+        self.held.entry(placed.user).or_default().add(more);
+        self.work_bytes += work_bytes;
     }
 
     fn came_home(&mut self, upto: Lsn) {

@@ -14,15 +14,16 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use holdfast_io::tree::Errno;
 use holdfast_io::{Allocation, Clock, Files, Limits};
 use holdfast_log::Lsn;
 
-use crate::allocated::{Allocated, BLOCK_BYTES, blocks_bytes};
+use crate::allocated::Allocated;
 use crate::clean::CleanError;
 use crate::node::Body;
+use crate::room_unit::RoomUnit;
 use crate::volume::Stop;
 use crate::xattr::Value;
-use holdfast_io::tree::Errno;
 
 /// How long an answer of the home counts while much is free.
 const ANSWER_NS: u64 = 100_000_000;
@@ -31,7 +32,7 @@ const MARGIN_BYTES: u64 = 4 << 20;
 /// The directory of orphans is made when it is needed.
 const MARGIN_INODES: u64 = 1;
 /// What a name may take: a directory's block is split in two, and so is the one that leads to it.
-const NAME_BYTES: u64 = 3 * BLOCK_BYTES;
+const NAME_BLOCKS: u64 = 3;
 /// Log in which the costs of several changes are kept as one.
 const TOGETHER_BYTES: u64 = 1 << 20;
 
@@ -46,19 +47,24 @@ impl Cost {
     /// Nothing that is counted.
     pub(crate) const NONE: Cost = Cost { bytes: 0, inodes: 0 };
     /// A new name of a node that is there.
-    pub(crate) const NAME: Cost = Cost { bytes: NAME_BYTES, inodes: 0 };
+    pub(crate) fn of_name(unit: RoomUnit) -> Cost {
+        Cost { bytes: NAME_BLOCKS * unit.bytes(), inodes: 0 }
+    }
+
     /// A new node: its name, and a block for what a directory or a link holds.
-    pub(crate) const NODE: Cost = Cost { bytes: NAME_BYTES + 2 * BLOCK_BYTES, inodes: 1 };
+    pub(crate) fn of_node(unit: RoomUnit) -> Cost {
+        Cost { bytes: (NAME_BLOCKS + 2) * unit.bytes(), inodes: 1 }
+    }
 
     /// Blocks of a file that have no room yet, and one that tells where they are.
-    pub(crate) fn of_blocks(bytes: u64) -> Cost {
-        let more = if bytes > 0 { BLOCK_BYTES } else { 0 };
+    pub(crate) fn of_blocks(bytes: u64, unit: RoomUnit) -> Cost {
+        let more = if bytes > 0 { unit.bytes() } else { 0 };
         Cost { bytes: bytes.saturating_add(more), inodes: 0 }
     }
 
     /// Extended attributes, each in blocks of its own.
-    pub(crate) fn of_xattrs<'v>(values: impl Iterator<Item = &'v Value>) -> Cost {
-        Cost::of_blocks(values.map(|value| BLOCK_BYTES + value.len() as u64).sum())
+    pub(crate) fn of_xattrs<'v>(values: impl Iterator<Item = &'v Value>, unit: RoomUnit) -> Cost {
+        Cost::of_blocks(values.map(|value| unit.bytes() + value.len() as u64).sum(), unit)
     }
 
     pub(crate) fn plus(self, other: Cost) -> Cost {
@@ -82,6 +88,8 @@ struct Waiting {
 
 /// The gate.
 pub(crate) struct SpaceGate {
+    /// What room is counted in.
+    pub(crate) unit: RoomUnit,
     books: Mutex<Books>,
     limits: OnceLock<Limits>,
     allocation: OnceLock<Allocation>,
@@ -168,8 +176,9 @@ pub(crate) fn shortage_in<T>(stepped: &Result<T, CleanError>) -> Option<Errno> {
 }
 
 impl SpaceGate {
-    pub(crate) fn new() -> SpaceGate {
+    pub(crate) fn new(unit: RoomUnit) -> SpaceGate {
         SpaceGate {
+            unit,
             books: Mutex::new(Books::default()),
             limits: OnceLock::new(),
             allocation: OnceLock::new(),
@@ -237,10 +246,11 @@ impl SpaceGate {
         offset: u64,
         bytes: u64,
     ) -> Cost {
-        Cost::of_blocks(match self.writes_in_place(home) {
+        let bytes = match self.writes_in_place(home) {
             true => body.unallocated_bytes(offset, bytes),
-            false => blocks_bytes(offset, bytes),
-        })
+            false => self.unit.blocks_bytes(offset, bytes),
+        };
+        Cost::of_blocks(bytes, self.unit)
     }
 
     /// What a hole may take: something only where the home makes none, and zeros are written over
@@ -254,7 +264,8 @@ impl SpaceGate {
     ) -> Result<Cost, Errno> {
         let is_vague = body.allocated.as_ref().is_some_and(Allocated::is_vague);
         let is_free = self.allocation(home)?.gives_back || self.writes_in_place(home) && !is_vague;
-        Ok(if is_free { Cost::NONE } else { Cost::of_blocks(blocks_bytes(offset, bytes)) })
+        let bytes = if is_free { 0 } else { self.unit.blocks_bytes(offset, bytes) };
+        Ok(Cost::of_blocks(bytes, self.unit))
     }
 
     fn writes_in_place(&self, home: &dyn Files) -> bool {
@@ -284,7 +295,7 @@ impl SpaceGate {
     /// What a further name of a file costs. A home that cannot be asked may take an inode for it.
     pub(crate) fn cost_of_link(&self, home: &dyn Files) -> Cost {
         let takes_inode = self.limits(home).map_or(true, |limits| limits.links_take_inodes);
-        Cost { inodes: u64::from(takes_inode), ..Cost::NAME }
+        Cost { inodes: u64::from(takes_inode), ..Cost::of_name(self.unit) }
     }
 
     /// What a file of the home can be at most; asked once.

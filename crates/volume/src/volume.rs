@@ -17,11 +17,13 @@ use holdfast_io::{Clock, Files};
 use holdfast_log::{AppendError, Appended, CommitLog, Lsn, Marks, NoteError, OpenError};
 
 use crate::clean::aside::{Aside, PassedOver};
-use crate::clean::{CleanError, Cleaned, Cleaner};
+use crate::clean::forecast::Forecast;
+use crate::clean::{CleanError, Cleaned, Cleaner, decode_names, syncs_max, tells_inodes};
 use crate::kept::KeptFiles;
 use crate::names::Names;
 use crate::node::Node;
 use crate::requests::Noted;
+use crate::room_unit::RoomUnit;
 use crate::roster::{Entry as RosterEntry, Roster};
 use crate::settling::Settling;
 use crate::shares::{Shares, Wait};
@@ -158,6 +160,7 @@ pub struct DirectoryVolume {
     pub(crate) kept_files: KeptFiles,
     pub(crate) writing: WritingFiles,
     pub(crate) shares: Arc<Shares>,
+    pub(crate) forecast: Forecast,
     pub(crate) settling: Settling,
 }
 
@@ -204,7 +207,7 @@ impl DirectoryVolume {
         let shares = Arc::new(Shares::default());
         let volume = DirectoryVolume {
             name_bytes_max: space.name_bytes_max as usize,
-            space: SpaceGate::new(),
+            space: SpaceGate::new(RoomUnit::of(&space)),
             xattrs: Gate::default(),
             can_exchange: OnceLock::new(),
             tried: Tried::default(),
@@ -212,6 +215,7 @@ impl DirectoryVolume {
             kept_files: KeptFiles::default(),
             writing: WritingFiles::new(shares.clone()),
             shares,
+            forecast: Forecast::new(tells_inodes(&*home), syncs_max(&*home)),
             settling: Settling::default(),
             waiting_for_room: AtomicU64::new(0),
             lets_go: AtomicBool::new(false),
@@ -528,17 +532,30 @@ impl DirectoryVolume {
         self.waiting_for_room.load(Ordering::Relaxed) > 0
     }
 
-    /// Logs one frame. The caller holds the locks that order its effects.
-    pub(crate) fn log_frame(
+    /// Logs one frame without data. The caller holds the locks that order its effects.
+    pub(crate) fn log_frame(&self, records: u16, payload: &[u8]) -> Result<Appended, Stop> {
+        self.log_names(records, payload, 0, || self.has_turn(payload, &[]))
+    }
+
+    /// Logs one frame that may change names, which is more for the home than it is for the log
+    /// where they do not go with what was changed before.
+    fn log_names(
         &self,
         records: u16,
         payload: &[u8],
-        data: &[u8],
+        unlogged_bytes: u64,
+        has_turn: impl FnOnce() -> bool,
     ) -> Result<Appended, Stop> {
-        if !self.has_turn(payload, data) {
+        let whole = decode_names(payload);
+        let work_bytes = self.forecast.work_bytes(&whole).max(unlogged_bytes);
+        self.admit_work(work_bytes)?;
+        if !has_turn() {
             return Err(Stop::NoTurn);
         }
-        self.append(records, payload, data, 0)
+        let appended = self.append(records, payload, &[])?;
+        let work_bytes = self.forecast.take(appended.lsn, &whole);
+        self.placed(&appended, work_bytes.max(unlogged_bytes));
+        Ok(appended)
     }
 
     /// Whether whom this thread works for may leave so much work to the home that is no bytes of
@@ -557,7 +574,10 @@ impl DirectoryVolume {
         if !self.has_turn(&frame.payload, data) {
             return Err(Stop::NoTurn);
         }
-        self.append(frame.records, &frame.payload, data, unlogged_bytes)
+        let appended = self.append(frame.records, &frame.payload, data)?;
+        self.placed(&appended, unlogged_bytes);
+        self.forecast.know(appended.lsn, frame.spot.node, frame.spot.path);
+        Ok(appended)
     }
 
     /// The same for a frame that moves names. While somebody moves one to another directory the
@@ -570,10 +590,8 @@ impl DirectoryVolume {
         unlogged_bytes: u64,
     ) -> Result<Appended, Stop> {
         let goes = || self.shares.goes_out_of_turn(self.clock.monotonic_ns());
-        if !self.has_turn(payload, &[]) && (is_within || !goes()) {
-            return Err(Stop::NoTurn);
-        }
-        self.append(records, payload, &[], unlogged_bytes)
+        let has_turn = || self.has_turn(payload, &[]) || !is_within && goes();
+        self.log_names(records, payload, unlogged_bytes, has_turn)
     }
 
     /// Whether it is the turn of whom this thread works for. A part of the ring is nobody's turn:
@@ -591,24 +609,21 @@ impl DirectoryVolume {
             && self.shares.may_append(user, bytes, free_bytes)
     }
 
-    fn append(
-        &self,
-        records: u16,
-        payload: &[u8],
-        data: &[u8],
-        unlogged_bytes: u64,
-    ) -> Result<Appended, Stop> {
+    fn append(&self, records: u16, payload: &[u8], data: &[u8]) -> Result<Appended, Stop> {
         let bytes = (payload.len() + data.len()) as u64;
-        let appended = self.log.append(records, &[payload, data]).map_err(|error| match error {
+        self.log.append(records, &[payload, data]).map_err(|error| match error {
             AppendError::Full => Stop::NoRoom(bytes),
             AppendError::TooLarge { .. } => Stop::Refused(Errno::FBIG),
             _ => Stop::Refused(Errno::IO),
-        })?;
+        })
+    }
+
+    /// Counts what was logged for whom this thread works for.
+    fn placed(&self, appended: &Appended, unlogged_bytes: u64) {
         if let Some(user) = asker().user {
             let ring_bytes = appended.end.since(appended.lsn);
             self.shares.placed(user, appended.lsn, ring_bytes, unlogged_bytes);
         }
-        Ok(appended)
     }
 
     fn own_room(&self) -> OwnRoom<'_> {

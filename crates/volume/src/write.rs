@@ -37,7 +37,7 @@ pub(crate) struct Spot<'a> {
 
 /// The records of one frame, being put together.
 pub(crate) struct Frame<'a> {
-    spot: Spot<'a>,
+    pub(crate) spot: Spot<'a>,
     at_ns: i64,
     pub(crate) records: u16,
     pub(crate) payload: Vec<u8>,
@@ -123,6 +123,10 @@ impl DirectoryVolume {
         offset: u64,
         clear_privileges: bool,
     ) -> Result<(), Errno> {
+        if data.is_empty() {
+            // Nothing is written, and nothing changes: neither size nor times.
+            return require_file(&self.node(id)?.body());
+        }
         let end = offset.checked_add(data.len() as u64).ok_or(Errno::FBIG)?;
         if end > SIZE_BYTES_MAX {
             return Err(Errno::FBIG);
@@ -192,7 +196,8 @@ impl DirectoryVolume {
     /// The same for those blocks of a range that have none yet.
     fn admit_room(&self, body: &Body, offset: u64, bytes: u64) -> Result<Charge<'_>, Stop> {
         self.check_size(body, offset + bytes)?;
-        self.admit(Cost::of_blocks(body.unallocated_bytes(offset, bytes)))
+        let cost = Cost::of_blocks(body.unallocated_bytes(offset, bytes), self.space.unit);
+        self.admit(cost)
     }
 
     /// `EFBIG` if the home has no files that end there.

@@ -284,7 +284,7 @@ impl DirectoryVolume {
         xattrs: &[(&[u8], Option<Value>)],
     ) -> Result<(), Stop> {
         let values = xattrs.iter().filter_map(|(_, value)| value.as_ref());
-        let charge = self.admit(Cost::of_xattrs(values))?;
+        let charge = self.admit(Cost::of_xattrs(values, self.space.unit))?;
         let at_ns = self.clock.utc_ns();
         let mut frame = Frame::new(spot, at_ns);
         if *change != Change::default() {
@@ -293,7 +293,7 @@ impl DirectoryVolume {
         for (name, value) in xattrs {
             frame.add(op_of(name, value.as_ref()));
         }
-        let appended = self.log_frame(frame.records, &frame.payload, &[])?;
+        let appended = self.log_frame(frame.records, &frame.payload)?;
         charge.placed(appended.lsn);
         for (name, value) in xattrs {
             body.xattrs.set(name, value.clone(), appended.lsn);

@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use holdfast_io::real::{DirectoryLock, RealClock, RealEntropy, RealFiles, make_directory};
+use holdfast_io::real::{DirectoryLock, MadeDirectories, RealClock, RealEntropy, RealFiles};
 use holdfast_io::{Clock, Entropy, Files, Named, named};
 
 /// Why a directory cannot be had.
@@ -24,6 +24,8 @@ pub struct Place {
     pub(crate) files: Arc<dyn Files>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
+    /// The directory, if it was not there: it goes again before the lock does, if it is empty.
+    _made: Arc<MadeDirectories>,
     pub(crate) lock: Option<Arc<DirectoryLock>>,
 }
 
@@ -35,7 +37,7 @@ impl Place {
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
     ) -> Place {
-        Place { files, clock, entropy, lock: None }
+        Place { files, clock, entropy, _made: Arc::default(), lock: None }
     }
 
     /// A directory of this machine, locked against everybody else.
@@ -52,10 +54,18 @@ impl Place {
         Ok(Place::modelled(files, Arc::new(RealClock), Arc::new(RealEntropy)))
     }
 
-    /// [`Place::directory`], which is made unless it is there; then its name is durable, too.
+    /// [`Place::directory`], which is made unless it is there; then its name is durable, too. If
+    /// nothing comes to lie in it, it goes again.
     pub(crate) fn new_directory(path: &Path) -> Result<Place, PlaceError> {
-        named_at("making", path, make_directory(path))?;
-        Place::directory(path)
+        let made = MadeDirectories::default();
+        named_at("making", path, made.make(path))?;
+        let place = Place::directory(path).inspect_err(|error| {
+            // Somebody else goes on with it.
+            if matches!(error, PlaceError::InUse) {
+                made.keep();
+            }
+        })?;
+        Ok(Place { _made: Arc::new(made), ..place })
     }
 }
 

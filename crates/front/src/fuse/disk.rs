@@ -143,6 +143,7 @@ impl Tree for DiskTree<'_> {
             free_inodes: 0,
             name_bytes_max: NAME_BYTES_MAX,
             block_bytes: BLOCK_BYTES,
+            room_unit_bytes: BLOCK_BYTES.into(),
             read_only: false,
         })
     }

@@ -399,6 +399,7 @@ impl Tree for MemoryTree {
             free_inodes: 500,
             name_bytes_max: 255,
             block_bytes: 4096,
+            room_unit_bytes: 4096,
             read_only: false,
         })
     }

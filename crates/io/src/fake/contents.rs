@@ -12,25 +12,34 @@ use crate::Seek;
 
 /// What a disk writes whole or not at all.
 pub(super) const SECTOR_BYTES: u64 = 512;
-/// The unit of allocation.
-pub(super) const PAGE_BYTES: u64 = 4096;
-
-type Page = [u8; PAGE_BYTES as usize];
+/// What a direct transfer is made of, and pages have if nobody says otherwise.
+pub(super) const BLOCK_BYTES: u64 = 4096;
 
 /// Bytes with holes. Bytes beyond the size are zero. Copies share their pages.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Contents {
     size_bytes: u64,
-    pages: BTreeMap<u64, Arc<Page>>,
+    /// The unit of allocation.
+    page_bytes: u64,
+    pages: BTreeMap<u64, Arc<[u8]>>,
 }
 
 impl Contents {
+    /// No bytes yet, in pages of this size.
+    pub(super) fn new(page_bytes: u64) -> Contents {
+        Contents { size_bytes: 0, page_bytes, pages: BTreeMap::new() }
+    }
+
+    pub(super) fn page_bytes(&self) -> u64 {
+        self.page_bytes
+    }
+
     pub(super) fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
 
     pub(super) fn allocated_bytes(&self) -> u64 {
-        self.pages.len() as u64 * PAGE_BYTES
+        self.pages.len() as u64 * self.page_bytes
     }
 
     /// Where the next page, or the next hole between pages, begins.
@@ -38,12 +47,12 @@ impl Contents {
         if offset >= self.size_bytes {
             return None;
         }
-        let unit = offset / PAGE_BYTES;
+        let unit = offset / self.page_bytes;
         let found = match what {
             Seek::Data => *self.pages.range(unit..).next()?.0,
             Seek::Hole => (unit..).find(|unit| !self.pages.contains_key(unit))?,
         };
-        let found = (found * PAGE_BYTES).max(offset);
+        let found = (found * self.page_bytes).max(offset);
         match what {
             Seek::Data => Some(found).filter(|found| *found < self.size_bytes),
             Seek::Hole => Some(found.min(self.size_bytes)),
@@ -52,13 +61,13 @@ impl Contents {
 
     /// Whether a page at `offset` or behind it is there.
     pub(super) fn has_room_behind(&self, offset: u64) -> bool {
-        self.pages.range(offset / PAGE_BYTES..).next().is_some()
+        self.pages.range(offset / self.page_bytes..).next().is_some()
     }
 
     /// Copies out what lies below the size; returns how much.
     pub(super) fn read(&self, into: &mut [u8], offset: u64) -> usize {
         let there = self.size_bytes.saturating_sub(offset).min(into.len() as u64);
-        for piece in pieces(offset, there, PAGE_BYTES) {
+        for piece in pieces(offset, there, self.page_bytes) {
             let target = &mut into[piece.from..piece.from + piece.bytes];
             match self.pages.get(&piece.unit) {
                 Some(page) => target.copy_from_slice(&page[piece.within..][..piece.bytes]),
@@ -70,7 +79,7 @@ impl Contents {
 
     /// Stores bytes without changing the size.
     fn put(&mut self, from: &[u8], offset: u64) {
-        for piece in pieces(offset, from.len() as u64, PAGE_BYTES) {
+        for piece in pieces(offset, from.len() as u64, self.page_bytes) {
             let source = &from[piece.from..piece.from + piece.bytes];
             self.page(piece.unit)[piece.within..][..piece.bytes].copy_from_slice(source);
         }
@@ -84,17 +93,17 @@ impl Contents {
     /// Cuts or extends; what lay beyond the new size is gone for good.
     fn set_len(&mut self, size_bytes: u64) {
         self.size_bytes = size_bytes;
-        self.pages.split_off(&size_bytes.div_ceil(PAGE_BYTES));
-        let kept = (size_bytes % PAGE_BYTES) as usize;
-        if let Some(page) = self.pages.get_mut(&(size_bytes / PAGE_BYTES)) {
+        self.pages.split_off(&size_bytes.div_ceil(self.page_bytes));
+        let kept = (size_bytes % self.page_bytes) as usize;
+        if let Some(page) = self.pages.get_mut(&(size_bytes / self.page_bytes)) {
             Arc::make_mut(page)[kept..].fill(0);
         }
     }
 
     /// Frees whole pages and zeroes the rest of the range.
     fn punch(&mut self, offset: u64, bytes: u64) {
-        for piece in pieces(offset, bytes, PAGE_BYTES) {
-            if piece.bytes as u64 == PAGE_BYTES {
+        for piece in pieces(offset, bytes, self.page_bytes) {
+            if piece.bytes as u64 == self.page_bytes {
                 self.pages.remove(&piece.unit);
             } else if let Some(page) = self.pages.get_mut(&piece.unit) {
                 Arc::make_mut(page)[piece.within..][..piece.bytes].fill(0);
@@ -103,22 +112,23 @@ impl Contents {
     }
 
     /// A page to write to; a hole becomes zeros.
-    fn page(&mut self, unit: u64) -> &mut Page {
-        let page = self.pages.entry(unit).or_insert_with(|| Arc::new([0; PAGE_BYTES as usize]));
+    fn page(&mut self, unit: u64) -> &mut [u8] {
+        let zeros = || vec![0; self.page_bytes as usize].into();
+        let page = self.pages.entry(unit).or_insert_with(zeros);
         Arc::make_mut(page)
     }
 
     /// Allocates every page of a range.
     pub(super) fn reserve(&mut self, offset: u64, bytes: u64) {
-        for piece in pieces(offset, bytes, PAGE_BYTES) {
+        for piece in pieces(offset, bytes, self.page_bytes) {
             self.page(piece.unit);
         }
     }
 
     /// How many leading bytes of a range need no more than `free_bytes` of new pages.
     pub(super) fn fitting(&self, offset: u64, bytes: u64, free_bytes: u64) -> u64 {
-        let mut free_pages = free_bytes / PAGE_BYTES;
-        for piece in pieces(offset, bytes, PAGE_BYTES) {
+        let mut free_pages = free_bytes / self.page_bytes;
+        for piece in pieces(offset, bytes, self.page_bytes) {
             if self.pages.contains_key(&piece.unit) {
                 continue;
             }
@@ -136,7 +146,8 @@ impl Contents {
         if byte >= self.size_bytes {
             return false;
         }
-        self.page(byte / PAGE_BYTES)[(byte % PAGE_BYTES) as usize] ^= 1 << (bit % 8);
+        let (unit, within) = (byte / self.page_bytes, (byte % self.page_bytes) as usize);
+        self.page(unit)[within] ^= 1 << (bit % 8);
         true
     }
 }
@@ -208,7 +219,7 @@ struct Unsynced {
 }
 
 /// One file's bytes through time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct History {
     /// What a read shows.
     pub(super) volatile: Contents,
@@ -217,6 +228,11 @@ pub(super) struct History {
 }
 
 impl History {
+    /// A file without bytes, in pages of this size.
+    pub(super) fn new(page_bytes: u64) -> History {
+        History::at_rest(Contents::new(page_bytes))
+    }
+
     /// A file that was found on the platter.
     pub(super) fn at_rest(contents: Contents) -> History {
         History { volatile: contents.clone(), durable: contents, unsynced: Vec::new() }

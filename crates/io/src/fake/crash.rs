@@ -68,7 +68,7 @@ impl Machine {
             unread.extend(names.values().map(|&child| (child, Some(number))));
             let history = match old.kind {
                 Kind::File => self.contents_after_power_cut(old, mood, &mut random),
-                _ => History::default(),
+                _ => old.history.clone(),
             };
             let mut inode = old.found_again(names, attributes, history);
             inode.add_parent(parent);

@@ -48,7 +48,7 @@ pub(super) struct Inode {
 
 impl Inode {
     /// An inode without a name, on the platter as well as in the cache: nobody can find it there.
-    pub(super) fn new(kind: Kind, mode: u32, now_ns: i64) -> Inode {
+    pub(super) fn new(kind: Kind, mode: u32, now_ns: i64, page_bytes: u64) -> Inode {
         let attributes = Attributes {
             mode: mode & 0o7777,
             uid: 0,
@@ -70,7 +70,7 @@ impl Inode {
             parents: Vec::new(),
             opens: 0,
             writers: 0,
-            history: History::default(),
+            history: History::new(page_bytes),
             durable_attributes: attributes,
             durable_names: BTreeMap::new(),
             durable_links: 0,

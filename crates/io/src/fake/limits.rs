@@ -5,12 +5,11 @@
 
 use rustix::io::Errno;
 
+use super::contents::BLOCK_BYTES;
 use super::inode::Inode;
 use super::machine::{Machine, NAME_BYTES_MAX, Outcome};
 use crate::{Allocation, Limits};
 
-/// Bytes of a directory's block, all of them for names.
-const BLOCK_BYTES: u64 = 4096;
 /// Bytes beside a name in a directory.
 const ENTRY_BYTES: u64 = 12;
 
@@ -27,6 +26,8 @@ pub struct FakeLimits {
     pub names_take_room: bool,
     /// [`Files::sync_all`](crate::Files::sync_all) does something, as it does not everywhere.
     pub syncs_all: bool,
+    /// What files and directories are given room in: those that are made from now on.
+    pub room_unit_bytes: u64,
     /// What files do with room.
     pub allocation: Allocation,
     /// A block that has room is written there.
@@ -50,6 +51,7 @@ impl Default for FakeLimits {
             name_bytes_max: NAME_BYTES_MAX as u32,
             names_take_room: false,
             syncs_all: true,
+            room_unit_bytes: BLOCK_BYTES,
             allocation: Allocation::ALL,
             writes_in_place: true,
             growing_frees: true,
@@ -103,8 +105,9 @@ impl Machine {
         let names = &self.inode(dir).names;
         let entry = |name: &[u8]| name.len() as u64 + ENTRY_BYTES;
         let now: u64 = names.keys().map(|name| entry(name)).sum();
-        let grows = (now + entry(name)).div_ceil(BLOCK_BYTES) > now.div_ceil(BLOCK_BYTES).max(1);
-        if grows && self.free_bytes() < BLOCK_BYTES { Err(Errno::NOSPC) } else { Ok(()) }
+        let unit_bytes = self.limits.room_unit_bytes;
+        let grows = (now + entry(name)).div_ceil(unit_bytes) > now.div_ceil(unit_bytes).max(1);
+        if grows && self.free_bytes() < unit_bytes { Err(Errno::NOSPC) } else { Ok(()) }
     }
 
     /// What names take.
@@ -112,10 +115,11 @@ impl Machine {
         if !self.limits.names_take_room {
             return 0;
         }
+        let unit_bytes = self.limits.room_unit_bytes;
         let live = self.inodes.values().filter(|inode| inode.is_live() && inode.is_dir());
         let entries = live.map(|dir| {
             let bytes = dir.names.keys().map(|name| name.len() as u64 + ENTRY_BYTES).sum::<u64>();
-            bytes.div_ceil(BLOCK_BYTES).max(1) * BLOCK_BYTES
+            bytes.div_ceil(unit_bytes).max(1) * unit_bytes
         });
         entries.sum()
     }

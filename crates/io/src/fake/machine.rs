@@ -10,6 +10,7 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
+use super::contents::BLOCK_BYTES;
 use super::faults::Faults;
 use super::inode::{Inode, changed};
 use super::names::{Attributes, Edit, NameChange, Names};
@@ -64,7 +65,10 @@ pub(super) struct Machine {
 impl Machine {
     pub(super) fn new(seed: u64) -> Machine {
         Machine {
-            inodes: BTreeMap::from([(ROOT, Inode::new(Kind::Directory, 0o755, START_NS))]),
+            inodes: BTreeMap::from([(
+                ROOT,
+                Inode::new(Kind::Directory, 0o755, START_NS, BLOCK_BYTES),
+            )]),
             names: Names::default(),
             faults: Faults::default(),
             random: Random::new(seed),
@@ -261,7 +265,7 @@ impl Machine {
         self.check_inodes()?;
         self.may_change(place.dir)?;
         self.check_name_room(place.dir, &place.name)?;
-        let mut inode = Inode::new(kind, mode, self.now_ns);
+        let mut inode = Inode::new(kind, mode, self.now_ns, self.limits.room_unit_bytes);
         inode.attributes = self.inherited(place.dir, kind, inode.attributes)?;
         // A number that is free again is given to the next one, as file systems do.
         let number = (ROOT + 1..).find(|number| !self.inodes.contains_key(number));

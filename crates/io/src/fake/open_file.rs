@@ -9,7 +9,7 @@ use std::io;
 use rustix::io::Errno;
 
 use super::FakeFiles;
-use super::contents::PAGE_BYTES;
+use super::contents::BLOCK_BYTES;
 use super::faults::{Effect, Operation};
 use super::machine::Outcome;
 use crate::{Allocation, Change, Files, Metadata, OpenFile, OpenHow, Seek, Space};
@@ -37,7 +37,7 @@ impl FakeFile {
             return Err(Errno::INVAL);
         }
         let numbers = [bytes.as_ptr().addr() as u64, bytes.len() as u64, offset];
-        if self.how.direct && numbers.iter().any(|number| number % PAGE_BYTES != 0) {
+        if self.how.direct && numbers.iter().any(|number| number % BLOCK_BYTES != 0) {
             return Err(Errno::INVAL);
         }
         Ok(())

@@ -1,12 +1,12 @@
 //! Bytes on their way into files: what fits, what arrives, and where.
 //!
-//! Promise: allocation is counted in pages of 4096 bytes, as on a real disk.
+//! Promise: allocation is counted in pages, of 4096 bytes if nobody says otherwise, as on a disk.
 //! Never: refuses a write to what is already allocated.
 
 use rustix::io::Errno;
 
 use super::Effect;
-use super::contents::{Contents, Delivery, PAGE_BYTES, SECTOR_BYTES};
+use super::contents::{BLOCK_BYTES, Contents, Delivery, SECTOR_BYTES};
 use super::machine::{Machine, Outcome, Turn};
 use crate::Space;
 
@@ -37,6 +37,7 @@ impl Machine {
             free_inodes: self.limits.inodes_max.saturating_sub(self.live_inodes()),
             name_bytes_max: self.limits.name_bytes_max,
             block_bytes: 4096,
+            room_unit_bytes: self.limits.room_unit_bytes,
             read_only: self.read_only,
         }
     }
@@ -62,7 +63,10 @@ impl Machine {
         let history = &self.inode(number).history;
         let fitting = match self.limits.writes_in_place {
             true => history.volatile.fitting(offset, bytes as u64, free_bytes) as usize,
-            false => Contents::default().fitting(offset, bytes as u64, free_bytes) as usize,
+            false => {
+                let nowhere = Contents::new(self.limits.room_unit_bytes);
+                nowhere.fitting(offset, bytes as u64, free_bytes) as usize
+            }
         };
         if fitting == 0 {
             return Err(Errno::NOSPC);
@@ -82,7 +86,7 @@ impl Machine {
 
     /// A length shorter than `bytes`, if one is possible.
     pub(super) fn shortened(&mut self, bytes: usize, direct: bool) -> usize {
-        let unit = if direct { PAGE_BYTES } else { 1 };
+        let unit = if direct { BLOCK_BYTES } else { 1 };
         let units = bytes as u64 / unit;
         if units < 2 {
             return bytes;
@@ -133,8 +137,10 @@ impl Machine {
         let (now_ns, punches_behind_end) = (self.now_ns, self.limits.punches_behind_end);
         let inode = self.inode_mut(number);
         let size_bytes = inode.history.volatile.size_bytes();
-        let end_max =
-            if punches_behind_end { u64::MAX } else { size_bytes.next_multiple_of(PAGE_BYTES) };
+        let end_max = match punches_behind_end {
+            true => u64::MAX,
+            false => size_bytes.next_multiple_of(inode.history.volatile.page_bytes()),
+        };
         let bytes = bytes.min(end_max.saturating_sub(offset));
         inode.history.punch(turn.number, offset, bytes);
         inode.touch(now_ns);

@@ -23,7 +23,9 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use super::held::RealHeld;
-use super::limits::{allocation_below, copies_on_write, inode_numbers, limits_below, syncs_all};
+use super::limits::{
+    allocation_below, copies_on_write, inode_numbers, limits_below, room_unit_below, syncs_all,
+};
 use super::open_file::RealFile;
 use crate::path::{check, check_both};
 use crate::{
@@ -63,6 +65,8 @@ pub(super) struct Root {
     encrypted: OnceLock<bool>,
     /// And what numbers are good for there.
     numbers: OnceLock<InodeNumbers>,
+    /// And what room is given in there.
+    room_unit_bytes: OnceLock<u64>,
     /// Where its permission bits are kept, if not with it.
     pub(super) mode: Option<Arc<dyn RootMode>>,
 }
@@ -114,6 +118,7 @@ impl RealFiles {
                 device: OnceLock::new(),
                 encrypted: OnceLock::new(),
                 numbers: OnceLock::new(),
+                room_unit_bytes: OnceLock::new(),
                 mode,
             }),
         }
@@ -317,7 +322,9 @@ impl Files for RealFiles {
     }
 
     fn space(&self) -> io::Result<Space> {
-        Ok(space_of(&fstatvfs(&self.root.fd)?))
+        let (root, space) = (self.root.fd.as_fd(), fstatvfs(&self.root.fd)?);
+        let unit_bytes = || room_unit_below(root, &space);
+        Ok(space_of(&space, *self.root.room_unit_bytes.get_or_init(unit_bytes)))
     }
 
     fn xattr(&self, path: &Path, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
@@ -363,7 +370,7 @@ impl Files for RealFiles {
 }
 
 /// Puts what the kernel says of a file system into our own words.
-pub(super) fn space_of(space: &StatVfs) -> Space {
+pub(super) fn space_of(space: &StatVfs, room_unit_bytes: u64) -> Space {
     Space {
         total_bytes: space.f_blocks * space.f_frsize,
         free_bytes: space.f_bfree * space.f_frsize,
@@ -372,6 +379,7 @@ pub(super) fn space_of(space: &StatVfs) -> Space {
         free_inodes: space.f_ffree,
         name_bytes_max: u32::try_from(space.f_namemax).unwrap_or(u32::MAX),
         block_bytes: u32::try_from(space.f_bsize).unwrap_or(u32::MAX),
+        room_unit_bytes,
         read_only: space.f_flag.contains(StatVfsMountFlags::RDONLY),
     }
 }

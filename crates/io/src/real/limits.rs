@@ -7,7 +7,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, IFlags, Mode, OFlags, fstatfs, fstatvfs, ftruncate, ioctl_getflags, openat, unlinkat,
+    AtFlags, FallocateFlags, IFlags, Mode, OFlags, StatVfs, fallocate, fstat, fstatfs, fstatvfs,
+    ftruncate, ioctl_getflags, openat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
@@ -17,12 +18,19 @@ use crate::{Allocation, InodeNumbers, Limits, OpenFile};
 
 /// Where the file system has no files without a name, this one is made, and removed at once.
 const NAME: &str = ".holdfast-limits";
+const SCRATCH_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+const SCRATCH_FLAGS: OFlags = OFlags::RDWR.union(OFlags::CLOEXEC);
+/// What `stat` counts room in.
+const STAT_BLOCK_BYTES: u64 = 512;
+/// What most file systems give room in.
+const ROOM_UNIT_BYTES: u64 = 4096;
 /// As many names as every file system of Linux that has links takes; counted for those below.
 const LINKS_MAX: u32 = 32_000;
+const EXT4: u64 = 0xEF53;
 const TMPFS: u64 = 0x0102_1994;
 /// The numbers that `statfs` has for file systems, and how many names each gives one file.
 const LINKS_BY_FILE_SYSTEM: [(u64, u32); 5] = [
-    (0xEF53, 65_000),               // ext4
+    (EXT4, 65_000),
     (0x5846_5342, i32::MAX as u32), // XFS
     (0x9123_683E, 65_535),          // Btrfs
     (TMPFS, u32::MAX),
@@ -32,7 +40,7 @@ const LINKS_BY_FILE_SYSTEM: [(u64, u32); 5] = [
 /// File systems that make everything durable when they are asked to: those of the kernel's own
 /// that lie on a device. What lies on another file system, or with a server, is not among them.
 const SYNC_ALL: [u64; 5] = [
-    0xEF53,      // ext4
+    EXT4,
     0x5846_5342, // XFS
     0x9123_683E, // Btrfs
     TMPFS,       // which has nothing to sync
@@ -42,7 +50,7 @@ const SYNC_ALL: [u64; 5] = [
 /// File systems that keep the number of an inode where the inode is. What makes numbers up as
 /// inodes come into memory, as FAT does and many a server of files, is not among them.
 const KEEP_NUMBERS: [u64; 9] = [
-    0xEF53,      // ext4
+    EXT4,
     0x5846_5342, // XFS
     0x9123_683E, // Btrfs
     TMPFS,
@@ -101,11 +109,48 @@ pub(super) fn allocation_below(root: BorrowedFd<'_>) -> io::Result<Allocation> {
 /// What a file does with room. Nothing is tried on it, which would change its times, by which its
 /// owner is told that somebody else changed it: a file system that is not known does nothing.
 pub(super) fn allocation_of(file: BorrowedFd<'_>) -> Allocation {
-    let kind = fstatfs(file).map_or(0, |found| found.f_type as u64);
-    match LINKS_BY_FILE_SYSTEM.iter().any(|(number, _)| *number == kind) {
+    match is_known_kind(file) {
         true => Allocation::ALL,
         false => Allocation { reserves: false, gives_back: false },
     }
+}
+
+/// What files below `root` are given room in, as one shows that nobody else sees: a file system may
+/// give several of its blocks at a time, and tells nobody of that. No directory changes for this.
+pub(super) fn room_unit_below(root: BorrowedFd<'_>, space: &StatVfs) -> u64 {
+    let shown_bytes = match nameless(root).and_then(|file| room_of_a_byte(&file)) {
+        Err(Errno::NOSPC | Errno::DQUOT | Errno::ROFS) => clusters_shown(root, space),
+        shown => shown.ok(),
+    };
+    shown_bytes.unwrap_or(0).max(room_unit_told(root, space))
+}
+
+fn room_of_a_byte(file: &OwnedFd) -> rustix::io::Result<u64> {
+    fallocate(file, FallocateFlags::KEEP_SIZE, 0, 1)?;
+    Ok(fstat(file)?.st_blocks as u64 * STAT_BLOCK_BYTES)
+}
+
+/// On ext4, where nothing can be tried: its clusters are no larger than what goes into the room of
+/// a directory, and into all that is free.
+fn clusters_shown(root: BorrowedFd<'_>, space: &StatVfs) -> Option<u64> {
+    let is_ext4 = fstatfs(root).is_ok_and(|found| found.f_type as u64 == EXT4);
+    let room_bytes = fstat(root).ok()?.st_blocks as u64 * STAT_BLOCK_BYTES;
+    let both = room_bytes | (space.f_bfree * space.f_frsize);
+    (is_ext4 && room_bytes > 0).then_some(both & both.wrapping_neg())
+}
+
+/// What a file system says that it gives room in. What one says that is not known may be anything.
+pub(super) fn room_unit_told(file: BorrowedFd<'_>, space: &StatVfs) -> u64 {
+    match is_known_kind(file) && space.f_frsize >= STAT_BLOCK_BYTES {
+        true => space.f_frsize,
+        false => ROOM_UNIT_BYTES,
+    }
+}
+
+/// Whether the file system is one of those whose ways are known here.
+fn is_known_kind(file: BorrowedFd<'_>) -> bool {
+    let kind = fstatfs(file).map_or(0, |found| found.f_type as u64);
+    LINKS_BY_FILE_SYSTEM.iter().any(|(number, _)| *number == kind)
 }
 
 /// Whether the file system has the call that gave this. One that has no room now does.
@@ -129,14 +174,19 @@ pub(super) fn limits_below(root: BorrowedFd<'_>) -> io::Result<Limits> {
     Ok(Limits { file_bytes_max, links_max, links_take_inodes })
 }
 
+/// A file without a name, where the file system has such files.
+fn nameless(root: BorrowedFd<'_>) -> rustix::io::Result<OwnedFd> {
+    openat(root, ".", SCRATCH_FLAGS | OFlags::TMPFILE, SCRATCH_MODE)
+}
+
 /// A file that nobody else sees.
 fn scratch(root: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    let (mode, flags) = (Mode::RUSR | Mode::WUSR, OFlags::RDWR | OFlags::CLOEXEC);
-    match openat(root, ".", flags | OFlags::TMPFILE, mode) {
+    match nameless(root) {
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
             let name = format!("{NAME}-{}", std::process::id());
             // What is there by that name is somebody else's.
-            let file = openat(root, &name, flags | OFlags::CREATE | OFlags::EXCL, mode)?;
+            let file =
+                openat(root, &name, SCRATCH_FLAGS | OFlags::CREATE | OFlags::EXCL, SCRATCH_MODE)?;
             unlinkat(root, &name, AtFlags::empty())?;
             Ok(file)
         }

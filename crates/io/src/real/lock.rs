@@ -5,11 +5,12 @@
 //! directory that was made here.
 //! Never: writes into the directory, waits longer than its patience.
 
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, File, remove_dir};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -21,16 +22,44 @@ use rustix::io::Errno;
 const TRIES: u32 = 40;
 const TRY_AGAIN: Duration = Duration::from_millis(5);
 
-/// Makes a directory for its owner alone, unless something is there. Its name is durable then.
-/// Whoever can open a directory can lock it, and so keep its owner out.
-///
-/// # Errors
-/// The system refused it.
-pub fn make_directory(path: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(path) {
-        Ok(()) => File::open(parent_of(path))?.sync_all(),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error),
+/// Directories that were made for what is to come to lie in them. Unless it is said that it does,
+/// they go again when this is dropped, as far as they are empty.
+#[derive(Debug, Default)]
+pub struct MadeDirectories(Mutex<Vec<PathBuf>>);
+
+impl MadeDirectories {
+    /// Makes a directory for its owner alone, unless something is there. Its name is durable then.
+    /// Whoever can open a directory can lock it, and so keep its owner out.
+    ///
+    /// # Errors
+    /// The system refused it.
+    pub fn make(&self, path: &Path) -> io::Result<()> {
+        match DirBuilder::new().mode(0o700).create(path) {
+            Ok(()) => {
+                self.paths().push(path.to_owned());
+                File::open(parent_of(path))?.sync_all()
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What they were made for lies there.
+    pub fn keep(&self) {
+        self.paths().clear();
+    }
+
+    fn paths(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for MadeDirectories {
+    fn drop(&mut self) {
+        for path in self.paths().drain(..).rev() {
+            // One with something in it stays, and so does one that somebody else has put there.
+            let _stays = remove_dir(path);
+        }
     }
 }
 

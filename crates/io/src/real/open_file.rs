@@ -15,7 +15,7 @@ use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
 
 use super::device::RealDevice;
 use super::files::{describe_open, owner, space_of, times};
-use super::limits::{allocation_of, writes_in_place};
+use super::limits::{allocation_of, room_unit_told, writes_in_place};
 use super::raw::extents_behind;
 use crate::{Allocation, Change, Metadata, OpenFile, Seek, Space};
 
@@ -151,7 +151,8 @@ impl OpenFile for RealFile {
     }
 
     fn space(&self) -> io::Result<Space> {
-        Ok(space_of(&fstatvfs(&self.fd)?))
+        let space = fstatvfs(&self.fd)?;
+        Ok(space_of(&space, room_unit_told(self.fd.as_fd(), &space)))
     }
 
     fn allocation(&self) -> io::Result<Allocation> {

@@ -9,6 +9,7 @@ mod damaged_notes;
 mod disks;
 mod disks_killed;
 mod hostile;
+mod identities;
 mod kills;
 mod manners;
 mod raw;

@@ -29,8 +29,9 @@ use holdfast_io::tree::other_inode;
 /// Bytes put together for one write of the home.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// So many files of one window are made durable together: one sync of the home's file system costs
-/// less than theirs. Fewer are not, because it takes along what others have written there.
+/// So many files and directories of one window are made durable together: one sync of the home's
+/// file system costs less than theirs. Fewer are not, because it takes along what others have
+/// written there.
 const TOGETHER_MIN: usize = 16;
 
 /// Why a file was not filled.
@@ -183,7 +184,7 @@ impl<'a> Applier<'a> {
             stepped?;
         }
         self.syncs_all = self.home.has_sync_all();
-        self.together = self.syncs_all && window.contents.len() >= TOGETHER_MIN;
+        self.together = self.syncs_all && window.syncs() >= TOGETHER_MIN;
         for (node, contents) in &window.contents {
             self.blame = Some(Blame { node: *node, what: What::Contents });
             self.fill(*node, contents)?;

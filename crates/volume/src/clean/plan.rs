@@ -39,6 +39,7 @@ mod passed;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use holdfast_io::tree::NodeId;
 use holdfast_io::{Change, Kind};
 use holdfast_log::Lsn;
 
@@ -48,7 +49,10 @@ pub(crate) use crate::clean::plan::passed::Pass;
 use crate::extents::{Piece, Source};
 use crate::names::ORPHANS_NAME;
 use crate::record::{Op, Record};
-use holdfast_io::tree::NodeId;
+use crate::room_unit::RoomUnit;
+
+/// What a barrier counts as, which is a sync or two: a part of what a window is.
+pub(crate) const BARRIER_WORK_BYTES: u64 = 256 << 10;
 
 /// One change of names. Each can be repeated: looking at the names tells whether it is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,6 +170,12 @@ pub(crate) struct Window {
     /// The home's file system tells for good which inode is which: so whether names have changed
     /// places, however often.
     pub(crate) tells_inodes: bool,
+    /// What the home gives room in.
+    pub(crate) unit: RoomUnit,
+    /// It is to be known where it ends, and not what nodes end up with.
+    pub(crate) is_outline: bool,
+    /// Changes of names that are durable before the next, inside of frames.
+    pub(crate) barriers: u64,
 }
 
 /// Directories of one name that were made and removed again.
@@ -181,6 +191,19 @@ impl Window {
     /// An empty window. `repeats` if it starts where an earlier process may have applied more.
     pub(crate) fn new(repeats: bool) -> Window {
         Window { repeats, ..Window::default() }
+    }
+
+    /// An empty one that tells where it ends.
+    pub(crate) fn outline(tells_inodes: bool) -> Window {
+        Window { is_outline: true, tells_inodes, ..Window::default() }
+    }
+
+    /// Something changes of the node but its names.
+    pub(crate) fn know(&mut self, node: NodeId, path: &[u8]) -> &mut Contents {
+        self.contents.entry(node).or_insert_with(|| {
+            self.by_path.insert(path.to_vec(), node);
+            Contents { path: path.to_vec(), ..Contents::default() }
+        })
     }
 
     /// Takes in the records of one frame, each with the LSN of its data; those are `passed` that
@@ -209,9 +232,24 @@ impl Window {
         true
     }
 
+    /// True if the frame cannot be taken in behind what the window has.
+    pub(crate) fn ends_before(&self, records: &[(Record<'_>, Lsn)]) -> bool {
+        records.iter().any(|(record, _)| self.begins_anew(record, Pass::Applied))
+    }
+
+    /// True if the frame puts something from before the window in the place of what moves away in
+    /// it, which takes a barrier.
+    pub(crate) fn may_part(&self, records: &[(Record<'_>, Lsn)]) -> bool {
+        let last = records.get(1..).and_then(|rest| rest.last());
+        let node = last.filter(|(record, _)| record.changes_names()).map(|(record, _)| record.node);
+        node.is_some_and(|node| !self.makes.contains_key(&node))
+    }
+
     /// The record takes a name that this window has moved something from or made something under:
     /// what was moved or made so far must not be any later.
     fn part(&mut self) {
+        self.barriers += 1;
+        self.unlogged_bytes += BARRIER_WORK_BYTES;
         self.steps.push(Step::Barrier);
         self.moves.clear();
         self.makes.clear();
@@ -722,10 +760,7 @@ impl Window {
 
     /// What the record's node ends up with so far.
     fn contents_of(&mut self, record: &Record<'_>) -> &mut Contents {
-        self.contents.entry(record.node).or_insert_with(|| {
-            self.by_path.insert(record.path.to_vec(), record.node);
-            Contents { path: record.path.to_vec(), ..Contents::default() }
-        })
+        self.know(record.node, record.path)
     }
 
     /// What the window makes has another owner, by whichever name.
@@ -738,8 +773,11 @@ impl Window {
 
     /// Takes in a record that changes no name. Later bytes win over earlier ones.
     fn fill(&mut self, frame: Lsn, record: &Record<'_>, data: Lsn) {
-        let at_ns = record.at_ns;
+        let (at_ns, unit, is_outline) = (record.at_ns, self.unit, self.is_outline);
         let contents = self.contents_of(record);
+        if is_outline {
+            return;
+        }
         let piece = |offset, bytes, at, source| Piece { offset, bytes, at, source };
         match record.op {
             Op::Write { offset, bytes } => {
@@ -747,7 +785,7 @@ impl Window {
                 contents.change.modified_ns = Some(at_ns.into());
             }
             Op::Zero { offset, bytes, hole: true } => {
-                contents.punch(offset, bytes, frame);
+                contents.punch(offset, bytes, frame, unit);
                 contents.change.modified_ns = Some(at_ns.into());
             }
             Op::Zero { offset, bytes, hole: false } => {
@@ -755,7 +793,7 @@ impl Window {
                 contents.change.modified_ns = Some(at_ns.into());
             }
             Op::SetSize { size_bytes } => {
-                contents.resize(size_bytes, frame);
+                contents.resize(size_bytes, frame, unit);
                 contents.change.modified_ns = Some(at_ns.into());
             }
             Op::Reserve { offset, bytes } => {

@@ -35,7 +35,7 @@ pub(crate) struct Spill {
 impl Spill {
     /// An empty one.
     pub(crate) fn create(room: OwnRoom<'_>, number: u64) -> io::Result<Spill> {
-        let file = room.spend(Cost::NODE, |home| {
+        let file = room.spend(Cost::of_node(room.gate.unit), |home| {
             crate::own::make(home)?;
             let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
             home.open(&path(number), how)
@@ -72,7 +72,7 @@ impl Spill {
 
     /// Returns where the bytes end.
     fn write(&self, room: OwnRoom<'_>, bytes: &[u8], at: u64) -> io::Result<u64> {
-        let cost = Cost::of_blocks(bytes.len() as u64);
+        let cost = Cost::of_blocks(bytes.len() as u64, room.gate.unit);
         room.spend(cost, |_| self.file.write_all_at(bytes, at))?;
         Ok(at + bytes.len() as u64)
     }

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use holdfast_io::Files;
 use holdfast_io::fake::{FakeClock, FakeFiles, FakeLimits};
+use holdfast_io::tree::Errno;
 use holdfast_log::Lsn;
 
 use super::{Cost, MARGIN_BYTES, SpaceGate};
+use crate::room_unit::RoomUnit;
 use crate::volume::Stop;
-use holdfast_io::tree::Errno;
 
 fn home(bytes: u64, inodes_max: u64) -> FakeFiles {
     let files = FakeFiles::new(1);
@@ -24,7 +25,8 @@ fn bytes(bytes: u64) -> Cost {
 
 #[test]
 fn what_waits_is_counted_until_the_home_has_it() {
-    let (home, clock, gate) = (home(1000, 100), FakeClock::default(), SpaceGate::new());
+    let (home, clock, gate) =
+        (home(1000, 100), FakeClock::default(), SpaceGate::new(RoomUnit::default()));
     let admit = |cost| gate.admit(&home, &clock, cost);
     admit(bytes(600)).ok().expect("it fits").placed(Lsn(10));
     clock.advance_ns(1 << 40);
@@ -41,7 +43,8 @@ fn what_waits_is_counted_until_the_home_has_it() {
 
 #[test]
 fn inodes_are_counted_too_and_a_read_only_home_takes_nothing() {
-    let (home, clock, gate) = (home(1 << 30, 5), FakeClock::default(), SpaceGate::new());
+    let (home, clock, gate) =
+        (home(1 << 30, 5), FakeClock::default(), SpaceGate::new(RoomUnit::default()));
     let node = Cost { bytes: 0, inodes: 1 };
     let admitted = (0..10).filter(|at| match gate.admit(&home, &clock, node) {
         Ok(charge) => {
@@ -58,11 +61,12 @@ fn inodes_are_counted_too_and_a_read_only_home_takes_nothing() {
 
 #[test]
 fn over_a_quota_what_costs_nothing_passes_and_nothing_else() {
-    let (home, clock, gate) = (home(1 << 30, 100), FakeClock::default(), SpaceGate::new());
+    let (home, clock, gate) =
+        (home(1 << 30, 100), FakeClock::default(), SpaceGate::new(RoomUnit::default()));
     let admit = |cost| gate.admit(&home, &clock, cost).map(|charge| charge.placed(Lsn(1)));
     gate.tell_shortage(Some(Errno::DQUOT));
     assert!(matches!(admit(bytes(1)), Err(Stop::Refused(Errno::DQUOT))));
-    assert!(matches!(admit(Cost::NODE), Err(Stop::Refused(Errno::DQUOT))));
+    assert!(matches!(admit(Cost::of_node(gate.unit)), Err(Stop::Refused(Errno::DQUOT))));
     assert!(admit(Cost::NONE).is_ok());
     gate.tell_shortage(None);
     assert!(admit(bytes(1)).is_ok());

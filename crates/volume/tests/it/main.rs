@@ -10,6 +10,8 @@ mod block;
 mod block_power;
 mod borders;
 mod cached;
+mod charged;
+mod clusters;
 mod death;
 mod disk;
 mod elsewhere;

@@ -198,7 +198,8 @@ pub(crate) fn any_doing(random: &mut Random) -> Doing {
         3 => Doing::Make { path: directory, kind: Kind::Directory },
         4 => Doing::Make { path, kind: Kind::Symlink },
         5..=10 => {
-            let bytes = 1 + random.below(3000) as usize;
+            // Now and then nothing.
+            let bytes = random.below(3000).saturating_sub(60) as usize;
             let byte = random.below(4) as u8;
             Doing::Write { path, offset: random.below(5000), byte, bytes }
         }

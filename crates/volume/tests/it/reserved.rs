@@ -3,16 +3,15 @@
 //!
 //! The generator draws reservations, zeros, holes, and truncations up, down and to the size that a
 //! file has already, of files with names and without, on homes that do as one file system or
-//! another does with what lies behind the end. One window takes few of them or many, and processes
-//! die.
+//! another does with what lies behind the end, and give room in blocks or in clusters. One window
+//! takes few of them or many, and processes die.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use holdfast_io::Files;
-use holdfast_io::Kind;
 use holdfast_io::fake::{FakeClock, FakeFiles, FakeLimits, Random};
 use holdfast_io::tree::{Allocate, Errno, NodeId, ROOT, SetAttributes, Tree};
+use holdfast_io::{Files, Kind};
 use holdfast_memory::Region;
 use holdfast_volume::{DirectVolume, DirectoryVolume};
 
@@ -29,6 +28,8 @@ const KINDS: u64 = 14;
 const HABITS: usize = 4;
 /// A few ranges, and what the gate keeps free.
 const CAPACITY_BYTES: u64 = 8 << 20;
+/// What one home or another gives room in.
+const UNITS_BYTES: [u64; 3] = [1 << 10, 4 << 10, 64 << 10];
 const STEPS: u64 = 400;
 
 struct Machine {
@@ -45,6 +46,7 @@ impl Machine {
         home.set_limits(FakeLimits {
             growing_frees: seed & 1 == 1,
             punches_behind_end: seed & 2 == 2,
+            room_unit_bytes: UNITS_BYTES[(seed % 3) as usize],
             ..FakeLimits::default()
         });
         Machine { home, log: new_log(seed), region: new_region(), clock: FakeClock::default() }

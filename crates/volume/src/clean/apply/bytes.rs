@@ -9,9 +9,9 @@ use std::io;
 use holdfast_io::{Change, OpenFile, Seek};
 
 use super::{Applier, BATCH_BYTES, Failed, What};
-use crate::allocated::{BLOCK_BYTES, whole_blocks};
 use crate::clean::plan::Contents;
 use crate::extents::{Piece, Source};
+use crate::room_unit::RoomUnit;
 
 impl Applier<'_> {
     /// The order matters: first nothing old is left behind the cut; then holes, which give back the
@@ -31,7 +31,8 @@ impl Applier<'_> {
         let is_hole = |piece: &Piece| piece.source == Source::Hole;
         let (holes, others) = contents.extents.iter().partition::<Vec<_>, _>(is_hole);
         let is_within = |piece: &Piece| piece.offset + piece.bytes <= size_bytes;
-        let holes = holes.iter().flat_map(in_blocks);
+        let unit = self.volume.space.unit;
+        let holes = holes.iter().flat_map(|hole| in_blocks(hole, unit));
         let (within, behind) = holes.partition::<Vec<_>, _>(is_within);
         self.write_runs(file, &within)?;
         self.write_runs(file, &others)?;
@@ -102,7 +103,8 @@ impl Applier<'_> {
     /// Writes neighbouring pieces as one, unless the home makes them itself.
     fn write_runs(&mut self, file: &dyn OpenFile, pieces: &[Piece]) -> Result<(), Failed> {
         let mut start = 0;
-        for run in pieces.chunk_by(is_one_run) {
+        let unit = self.volume.space.unit;
+        for run in pieces.chunk_by(|piece, next| is_one_run(piece, next, unit)) {
             if self.makes_itself(file, run, start)? {
                 let last = run[run.len() - 1];
                 start = last.offset + last.bytes;
@@ -132,7 +134,9 @@ impl Applier<'_> {
         self.flush(file, start)?;
         self.does(What::Bytes(first.at));
         let made = match first.source {
-            Source::Hole if is_in_blocks(&first) => file.punch(first.offset, bytes),
+            Source::Hole if is_in_blocks(&first, self.volume.space.unit) => {
+                file.punch(first.offset, bytes)
+            }
             Source::Hole => Err(io::ErrorKind::Unsupported.into()),
             _ => file.zero(first.offset, bytes),
         };
@@ -225,19 +229,19 @@ fn cut(file: &dyn OpenFile, size_bytes: u64) -> io::Result<()> {
 
 /// True if the second piece goes on where the first ends, and neither has bytes. A hole in a part
 /// of a block is zeros there: with its neighbour it would take the block's room.
-fn is_one_run(piece: &Piece, next: &Piece) -> bool {
+fn is_one_run(piece: &Piece, next: &Piece, unit: RoomUnit) -> bool {
     let is_next = piece.offset + piece.bytes == next.offset;
     let is_alike = match piece.source {
-        Source::Hole => is_in_blocks(piece) == is_in_blocks(next),
+        Source::Hole => is_in_blocks(piece, unit) == is_in_blocks(next, unit),
         _ => true,
     };
     is_next && is_alike && piece.source == next.source && piece.source != Source::Log
 }
 
 /// A hole as those blocks of it that are whole, and what it has of others.
-fn in_blocks(hole: &Piece) -> impl Iterator<Item = Piece> {
+fn in_blocks(hole: &Piece, unit: RoomUnit) -> impl Iterator<Item = Piece> {
     let (from, to) = (hole.offset, hole.offset + hole.bytes);
-    let (first, last) = whole_blocks(hole.offset, hole.bytes);
+    let (first, last) = unit.whole_blocks(hole.offset, hole.bytes);
     let (first, last) = if first < last { (first, last) } else { (to, to) };
     let parts = [(from, first), (first, last), (last, to)].into_iter();
     let piece = |(offset, end)| Piece { offset, bytes: end - offset, ..*hole };
@@ -245,9 +249,9 @@ fn in_blocks(hole: &Piece) -> impl Iterator<Item = Piece> {
 }
 
 /// True if it is whole blocks.
-fn is_in_blocks(piece: &Piece) -> bool {
+fn is_in_blocks(piece: &Piece, unit: RoomUnit) -> bool {
     let end = piece.offset + piece.bytes;
-    piece.offset.is_multiple_of(BLOCK_BYTES) && end.is_multiple_of(BLOCK_BYTES)
+    piece.offset.is_multiple_of(unit.bytes()) && end.is_multiple_of(unit.bytes())
 }
 
 /// True if the home has no call for what was asked.

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use holdfast_io::Change;
 use holdfast_log::Lsn;
 
-use crate::allocated::{BLOCK_BYTES, whole_blocks};
 use crate::extents::{Extents, Piece, Source};
+use crate::room_unit::RoomUnit;
 
 /// What a node ends up with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,8 +38,8 @@ pub(crate) struct Contents {
 impl Contents {
     /// What was written or reserved behind the new end is gone, and so is what the home's file has
     /// there; but the block that it lies in keeps its room.
-    pub(super) fn resize(&mut self, size_bytes: u64, at: Lsn) {
-        let rest_bytes = size_bytes.next_multiple_of(BLOCK_BYTES) - size_bytes;
+    pub(super) fn resize(&mut self, size_bytes: u64, at: Lsn, unit: RoomUnit) {
+        let rest_bytes = size_bytes.next_multiple_of(unit.bytes()) - size_bytes;
         let has_room = |piece: Piece| piece.source != Source::Hole;
         let mut written = self.extents.within(size_bytes, rest_bytes);
         let mut reserved = self.reserved.within(size_bytes, rest_bytes);
@@ -58,9 +58,9 @@ impl Contents {
 
     /// The blocks that lie in the range wholly lose their room, and no others, even if the next
     /// hole takes their other parts; what they hold becomes zeros.
-    pub(super) fn punch(&mut self, offset: u64, bytes: u64, at: Lsn) {
+    pub(super) fn punch(&mut self, offset: u64, bytes: u64, at: Lsn, unit: RoomUnit) {
         let end = offset.saturating_add(bytes);
-        let (first, last) = whole_blocks(offset, bytes);
+        let (first, last) = unit.whole_blocks(offset, bytes);
         if first < last {
             let hole = Piece { offset: first, bytes: last - first, at, source: Source::Hole };
             self.reserved.split_off(first, last).for_each(|piece| self.punched.insert(piece));

@@ -2,6 +2,7 @@
 
 use holdfast_io::fake::{FakeClock, FakeFiles};
 
+use crate::room_unit::RoomUnit;
 use crate::space::SpaceGate;
 
 use super::*;
@@ -12,7 +13,8 @@ fn entries(from: u8, to: u8) -> Vec<Vec<u8>> {
 
 #[test]
 fn what_was_appended_is_read_back_up_to_where_it_counts() {
-    let (home, clock, gate) = (FakeFiles::new(1), FakeClock::default(), SpaceGate::new());
+    let (home, clock, gate) =
+        (FakeFiles::new(1), FakeClock::default(), SpaceGate::new(RoomUnit::default()));
     let room = OwnRoom { home: &home, clock: &clock, gate: &gate };
     let mut spill = Spill::create(room, 7).expect("a new disk");
     spill.append(room, entries(0, 100).into_iter()).expect("room");
@@ -24,7 +26,8 @@ fn what_was_appended_is_read_back_up_to_where_it_counts() {
 
 #[test]
 fn a_damaged_entry_and_all_behind_it_are_not_there() {
-    let (home, clock, gate) = (FakeFiles::new(1), FakeClock::default(), SpaceGate::new());
+    let (home, clock, gate) =
+        (FakeFiles::new(1), FakeClock::default(), SpaceGate::new(RoomUnit::default()));
     let room = OwnRoom { home: &home, clock: &clock, gate: &gate };
     let mut spill = Spill::create(room, 7).expect("a new disk");
     spill.append(room, entries(0, 50).into_iter()).expect("room");

@@ -1,0 +1,191 @@
+//! Where the windows to come will end, as far as names end them.
+//!
+//! A change of a name that does not go with those before it ends a window, and each window costs
+//! the home some syncs, however few bytes it has. Which changes those are depends on all that the
+//! window has seen, and on where it began. So nothing is guessed from what is asked for: the plan
+//! itself is made as the frames are logged, and says what a change will be.
+//!
+//! Promise: as long as the cleaner's windows end where it is told of, each of them that a change of
+//! names ends, and each barrier, was work of whoever made that change.
+//! Never: knows what a file holds.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use holdfast_io::tree::NodeId;
+use holdfast_log::Lsn;
+
+use super::plan::{BARRIER_WORK_BYTES, Window};
+use super::{CleanError, decode, is_full};
+use crate::record::Record;
+use crate::volume::DirectoryVolume;
+
+/// What it counts as that a window ends, which is five syncs and more: as much as an exchange.
+const WINDOW_WORK_BYTES: u64 = 1 << 20;
+/// Log that is looked at while no name can be changed, at the most but for what came meanwhile.
+const READ_BYTES: u64 = 64 << 10;
+/// How often one tries to come so near to the end of the log.
+const READS_MAX: u32 = 4;
+
+/// The plan of the windows to come, for whoever logs.
+#[derive(Default)]
+pub(crate) struct Forecast(Mutex<Outline>);
+
+/// The last window to come, and where those before it end.
+#[derive(Default)]
+struct Outline {
+    window: Window,
+    begins: Lsn,
+    /// Ends of windows that are not home yet.
+    ends: VecDeque<Lsn>,
+    /// Where a name changed last.
+    last_name: Option<Lsn>,
+    tells_inodes: bool,
+    syncs_max: usize,
+}
+
+impl Forecast {
+    pub(crate) fn new(tells_inodes: bool, syncs_max: usize) -> Forecast {
+        Forecast(Mutex::new(Outline { tells_inodes, syncs_max, ..Outline::default() }))
+    }
+
+    fn outline(&self) -> MutexGuard<'_, Outline> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Work for the home that a frame would be, were it logged now, beyond what is in it.
+    pub(crate) fn work_bytes(&self, records: &[(Record<'_>, Lsn)]) -> u64 {
+        let outline = self.outline();
+        match outline.window.ends_before(records) {
+            true => WINDOW_WORK_BYTES,
+            false if outline.window.may_part(records) => BARRIER_WORK_BYTES,
+            false => 0,
+        }
+    }
+
+    /// The frame was logged. Returns what work it is. The caller has the lock that orders its
+    /// effects.
+    pub(crate) fn take(&self, lsn: Lsn, records: &[(Record<'_>, Lsn)]) -> u64 {
+        self.outline().take(lsn, records)
+    }
+
+    /// A frame about what a node has was logged.
+    pub(crate) fn know(&self, lsn: Lsn, node: NodeId, path: &[u8]) {
+        let mut outline = self.outline();
+        outline.end_if_full(lsn);
+        outline.window.know(node, path);
+    }
+}
+
+impl Outline {
+    fn take(&mut self, lsn: Lsn, records: &[(Record<'_>, Lsn)]) -> u64 {
+        self.end_if_full(lsn);
+        let barriers = self.window.barriers;
+        let work_bytes = |barriers| barriers * BARRIER_WORK_BYTES;
+        if records.iter().any(|(record, _)| record.changes_names()) {
+            self.last_name = Some(lsn);
+        }
+        if self.window.take(lsn, records, &[]) {
+            return work_bytes(self.window.barriers - barriers);
+        }
+        self.end(lsn);
+        self.window.take(lsn, records, &[]);
+        WINDOW_WORK_BYTES + work_bytes(self.window.barriers)
+    }
+
+    fn end_if_full(&mut self, lsn: Lsn) {
+        if is_full(&self.window, self.begins, lsn, self.syncs_max) {
+            self.end(lsn);
+        }
+    }
+
+    fn end(&mut self, lsn: Lsn) {
+        self.ends.push_back(lsn);
+        self.begin(lsn);
+    }
+
+    fn begin(&mut self, lsn: Lsn) {
+        self.begins = lsn;
+        self.window = Window::outline(self.tells_inodes);
+    }
+
+    /// A plan that begins at `lsn`.
+    fn beginning(&self, lsn: Lsn) -> Outline {
+        let (tells_inodes, syncs_max) = (self.tells_inodes, self.syncs_max);
+        let mut outline = Outline { tells_inodes, syncs_max, ..Outline::default() };
+        outline.begin(lsn);
+        outline
+    }
+
+    fn ends_at(&self, lsn: Lsn) -> bool {
+        self.ends.binary_search(&lsn).is_ok()
+    }
+
+    /// What to read the log into if the windows behind one that ends at `upto` are to be told of
+    /// anew: nobody has expected that end, and names have changed since.
+    fn begins_anew_at(&mut self, upto: Lsn) -> Option<Outline> {
+        while self.ends.pop_front_if(|end| *end < upto).is_some() {}
+        if self.begins == upto || self.ends_at(upto) {
+            return None;
+        }
+        let outline = self.beginning(upto);
+        if self.last_name.is_some_and(|last| last >= upto) {
+            return Some(outline);
+        }
+        *self = outline;
+        None
+    }
+
+    /// Takes in what the log has between the two.
+    fn read(&mut self, volume: &DirectoryVolume, from: Lsn, to: Lsn) -> Result<(), CleanError> {
+        let mut fault = Ok(());
+        let read = volume.log.read(from, to, &mut |frame| {
+            let lsn = frame.header.lsn;
+            let records = decode(lsn, frame.payload, frame.payload_lsn);
+            fault = records.map(|records| {
+                self.take(lsn, &records);
+            });
+            fault.is_ok()
+        });
+        read.map_err(CleanError::Read)?;
+        fault
+    }
+}
+
+impl DirectoryVolume {
+    /// A window ends at `upto`, where nobody may have expected it: it takes what the device has,
+    /// and the windows behind it begin there. Those that nobody has paid for turn out to be work of
+    /// whoever made them, if that is final. Otherwise false if there are any.
+    pub(crate) fn expect_windows_from(
+        &self,
+        upto: Lsn,
+        is_final: bool,
+    ) -> Result<bool, CleanError> {
+        let Some(mut outline) = self.forecast.outline().begins_anew_at(upto) else {
+            return Ok(true);
+        };
+        let mut at = upto;
+        for _ in 0..READS_MAX {
+            let tail = self.log.marks().tail;
+            if tail.since(at) <= READ_BYTES {
+                break;
+            }
+            outline.read(self, at, tail)?;
+            at = tail;
+        }
+        // Nobody logs a change of names meanwhile.
+        let _names = self.names_mut();
+        outline.read(self, at, self.log.marks().tail)?;
+        let mut known = self.forecast.outline();
+        let unpaid: Vec<Lsn> =
+            outline.ends.iter().copied().filter(|end| !known.ends_at(*end)).collect();
+        if !unpaid.is_empty() && !is_final {
+            return Ok(false);
+        }
+        for lsn in unpaid {
+            self.shares.turns_out(lsn, WINDOW_WORK_BYTES);
+        }
+        *known = outline;
+        Ok(true)
+    }
+}
