@@ -6,12 +6,11 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{
-    AtFlags, IFlags, Mode, OFlags, fstatfs, fstatvfs, ftruncate, ioctl_getflags, openat, unlinkat,
-};
+use rustix::fs::{AtFlags, Mode, OFlags, fstatfs, fstatvfs, ftruncate, openat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
+use super::file_systems::{LINKS_BY_FILE_SYSTEM, TMPFS};
 use super::open_file::RealFile;
 use crate::{Allocation, InodeNumbers, Limits, OpenFile};
 
@@ -19,15 +18,6 @@ use crate::{Allocation, InodeNumbers, Limits, OpenFile};
 const NAME: &str = ".holdfast-limits";
 /// As many names as every file system of Linux that has links takes; counted for those below.
 const LINKS_MAX: u32 = 32_000;
-const TMPFS: u64 = 0x0102_1994;
-/// The numbers that `statfs` has for file systems, and how many names each gives one file.
-const LINKS_BY_FILE_SYSTEM: [(u64, u32); 5] = [
-    (0xEF53, 65_000),               // ext4
-    (0x5846_5342, i32::MAX as u32), // XFS
-    (0x9123_683E, 65_535),          // Btrfs
-    (TMPFS, u32::MAX),
-    (0xF2F5_2010, u32::MAX), // F2FS
-];
 
 /// File systems that make everything durable when they are asked to: those of the kernel's own
 /// that lie on a device. What lies on another file system, or with a server, is not among them.
@@ -70,24 +60,6 @@ pub(super) fn syncs_all(root: BorrowedFd<'_>) -> bool {
     fstatfs(root).is_ok_and(|found| SYNC_ALL.contains(&(found.f_type as u64)))
 }
 
-/// File systems that write what has room elsewhere, and let go of the old room later.
-const COPY_ON_WRITE: [u64; 4] = [
-    0x9123_683E, // Btrfs
-    0x2FC1_2FC1, // ZFS
-    0xCA45_1A4E, // Bcachefs
-    0x3434,      // NILFS
-];
-
-/// Whether the file system that `root` is on writes elsewhere.
-pub(super) fn copies_on_write(root: BorrowedFd<'_>) -> bool {
-    fstatfs(root).is_ok_and(|found| COPY_ON_WRITE.contains(&(found.f_type as u64)))
-}
-
-/// Whether what has room in a file is written there.
-pub(super) fn writes_in_place(file: BorrowedFd<'_>) -> bool {
-    !copies_on_write(file) || ioctl_getflags(file).is_ok_and(|flags| flags.contains(IFlags::NOCOW))
-}
-
 /// What files below `root` do with room: tried out on a file that nobody else sees. One byte behind
 /// the end has nothing to lose. What is reserved is a block that the first write would take.
 pub(super) fn allocation_below(root: BorrowedFd<'_>) -> io::Result<Allocation> {
@@ -96,16 +68,6 @@ pub(super) fn allocation_below(root: BorrowedFd<'_>) -> io::Result<Allocation> {
         reserves: is_known(file.reserve(0, 1))?,
         gives_back: is_known(file.punch(0, 1))?,
     })
-}
-
-/// What a file does with room. Nothing is tried on it, which would change its times, by which its
-/// owner is told that somebody else changed it: a file system that is not known does nothing.
-pub(super) fn allocation_of(file: BorrowedFd<'_>) -> Allocation {
-    let kind = fstatfs(file).map_or(0, |found| found.f_type as u64);
-    match LINKS_BY_FILE_SYSTEM.iter().any(|(number, _)| *number == kind) {
-        true => Allocation::ALL,
-        false => Allocation { reserves: false, gives_back: false },
-    }
 }
 
 /// Whether the file system has the call that gave this. One that has no room now does.
