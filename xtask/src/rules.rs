@@ -4,9 +4,11 @@
 //! that it must refuse.
 //! Never: reads a file; the tree was read before.
 
+mod circles;
 mod critical;
 mod doors;
 mod edges;
+mod fault;
 mod length;
 mod links;
 mod looks;
@@ -14,41 +16,19 @@ mod text;
 mod words;
 mod workspace;
 
-use std::fmt;
-use std::path::PathBuf;
-
 use crate::source::Tree;
-
-/// One broken rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
-    path: PathBuf,
-    line: usize,
-    fix: String,
-}
-
-impl Fault {
-    /// A fault at a line, counted from 1. `fix` says what is wrong and what to do.
-    fn new(path: impl Into<PathBuf>, line: usize, fix: impl Into<String>) -> Fault {
-        Fault { path: path.into(), line, fix: fix.into() }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}:{}: {}", self.path.display(), self.line, self.fix)
-    }
-}
+use fault::Fault;
 
 /// A rule about the whole repository.
 type Rule = fn(&Tree) -> Vec<Fault>;
 
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     text::check,
     length::check,
     words::check,
     edges::check,
     workspace::check,
+    circles::check,
     critical::check,
     links::check,
     doors::check,

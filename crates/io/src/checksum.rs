@@ -9,10 +9,6 @@ mod raw;
 #[cfg(test)]
 mod tests;
 
-/// From here on it pays to split the bytes and join the sums, which the crate below does.
-#[cfg(target_arch = "x86_64")]
-const LONG_BYTES: usize = 768;
-
 /// [`crc32c()`] for this processor, found out once: for who takes many sums of little.
 #[must_use]
 pub fn chosen() -> fn(seed: u32, bytes: &[u8]) -> u32 {

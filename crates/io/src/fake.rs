@@ -7,6 +7,7 @@
 //! or torn when the power is cut; what a sync has covered is always there, unless a [`Fault`] says
 //! otherwise.
 
+mod calls;
 mod clock;
 mod contents;
 mod crash;
@@ -14,19 +15,23 @@ mod entropy;
 mod faults;
 mod files;
 mod inode;
+mod labels;
 mod limits;
 mod machine;
+mod mood;
 mod names;
 mod open_file;
 mod random;
+mod room;
 mod transfer;
+mod turn;
 mod xattr;
 
 pub use clock::FakeClock;
-pub use crash::{Mood, Sectors};
 pub use entropy::FakeEntropy;
 pub use faults::{EINTR, EIO, ENOSPC, Effect, Fault, Operation};
 pub use files::{FakeFiles, is_power_cut};
 pub use inode::Hindrance;
 pub use limits::FakeLimits;
+pub use mood::{Mood, Sectors};
 pub use random::Random;

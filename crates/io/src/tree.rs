@@ -13,6 +13,7 @@ use std::time::Duration;
 pub use crate::{Kind, Seek, Space};
 pub use asker::{Asker, Waits, asker, on_behalf_of};
 pub use disk_file::DiskFile;
+pub use errno::Errno;
 pub use errno::{is_other_inode, other_inode};
 
 /// Names a file, directory or other inode of a tree for as long as somebody remembers it.
@@ -21,10 +22,6 @@ pub struct NodeId(pub u64);
 
 /// The root directory of every tree.
 pub const ROOT: NodeId = NodeId(1);
-
-/// An error number, as the kernel knows it (`EIO` is 5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Errno(pub i32);
 
 /// The attributes of a node. Times are nanoseconds since 1970, UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use std::mem;
 
 use crate::configuration::{CleanPages, ColdPages, Configuration};
 use crate::lru::Lru;
-use crate::requests::Request;
+use crate::request::Request;
 use crate::room::{Candidate, Place, losers_first};
 use crate::traffic::Traffic;
 

@@ -6,16 +6,8 @@
 use std::sync::Arc;
 
 use crate::configuration::{Load, Mix};
+use crate::request::Request;
 use crate::trace::Trace;
-
-/// One access to a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// The page, from 0.
-    pub page: u32,
-    /// Whether it is changed.
-    pub is_write: bool,
-}
 
 /// Where requests come from.
 #[derive(Debug)]

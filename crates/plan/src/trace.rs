@@ -9,7 +9,7 @@ use std::collections::hash_map::Entry;
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
-use crate::requests::Request;
+use crate::request::Request;
 
 /// Pages that a trace may have: the lowest bit of an access says whether it writes.
 const PAGES_MAX: usize = 1 << 31;

@@ -12,8 +12,9 @@ use holdfast_pages::{FetchError, PageNumber};
 
 use crate::engine::{Durability, Engine, Patience};
 use crate::error::{DropTreeError, ReclaimError};
+use crate::named_tree::Tree;
 use crate::store::{Store, root_of};
-use crate::transaction::{Direction, Transaction, Tree};
+use crate::transaction::{Direction, Transaction};
 use crate::transaction_error::{CommitError, TransactionError};
 use crate::tree::TreeError;
 use crate::trees::{DROPPED, dropped_name, root_in, root_value};

@@ -14,7 +14,7 @@ use holdfast_io::checksum::crc32c;
 use holdfast_io::{Files, OpenHow};
 use holdfast_pages::PAGE_BYTES;
 
-use crate::place::DIRECTORIES;
+use crate::directories::DIRECTORIES;
 
 /// What the file is called.
 pub(crate) struct Names {

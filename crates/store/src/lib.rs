@@ -39,13 +39,14 @@
 //! Where a page is damaged, what needs it is told so by [`TransactionError::Page`], and all else
 //! goes on; `docs/store.md` says what is repaired from what.
 //!
-//! Where to look: `store` is opened and closed, at a `place`, as its `config` says; `header` tells
-//! that it is one, `closing` whether it is closed, `log` is its log, `embedded` here or `served`
-//! elsewhere. `transaction` is what its users do, on an `engine` that all of them share; `slots`
-//! are their numbers, `transaction_error` is what they are told. What has to be done beside them is
-//! in `services`, how all that goes in `stat` and `statistics`, and whether pages are right in
-//! `verify`; `tally` counts what happens often; `loading` makes a tree of keys in order; `reclaim`
-//! frees those that nobody reaches; `backup` makes copies, and stores from copies.
+//! Where to look: `store` is opened and closed, at a `place` with its `directories`, as its
+//! `config` says; `header` tells that it is one, `closing` whether it is closed, `log` is its log,
+//! `embedded` here or `served` elsewhere. `transaction` is what its users do with a `named_tree`,
+//! on an `engine` that all of them share; `slots` are their numbers, `transaction_error` is what
+//! they are told. What has to be done beside them is in `services`, how all that goes in `stat` and
+//! `statistics` (pool and locks give `counts`), and whether pages are right in `verify`; `tally`
+//! counts what happens often; `loading` makes a tree of keys in order; `reclaim` frees those that
+//! nobody reaches; `backup` makes copies, and stores from copies.
 //!
 //! Of trees: `node` is a page of a tree as it is read, `node_change` as it is changed, and
 //! `node_check` looks at all of it. `body` is one such change as bytes, `contents` is where bodies
@@ -72,6 +73,8 @@ mod classical;
 mod closing;
 mod config;
 mod contents;
+mod counts;
+mod directories;
 mod display;
 mod dropping;
 mod embedded;
@@ -90,6 +93,7 @@ mod locks;
 mod log;
 mod losers;
 mod modes;
+mod named_tree;
 mod names;
 mod node;
 mod node_change;
@@ -117,6 +121,8 @@ mod waits;
 pub use backup::{restore, restore_at};
 pub use blocked::Blocked;
 pub use config::{Checkpoints, Cleaner, Config, Eviction, LogPlace, Restart, Services};
+pub use counts::{LockStatistics, PoolStatistics};
+pub use directories::Directories;
 pub use engine::Durability;
 pub use error::{
     BackUpError, CloseError, DropTreeError, LoadTreeError, OpenError, OpenTreeError, ReclaimError,
@@ -130,15 +136,16 @@ pub use holdfast_pages::{
     Manifest, Moment, PageNumber, Progress, Rsn, SyncError,
 };
 pub use large::LARGE_VALUE_BYTES_MAX;
+pub use named_tree::Tree;
 pub use node::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
-pub use place::{Directories, Place};
+pub use place::Place;
 pub use rollback::{KEPT_BYTES_MAX, Savepoint};
 pub use services::Service;
 pub use snapshot::{Snapshot, SnapshotScan};
 pub use stat::Stat;
-pub use statistics::{LockStatistics, PoolStatistics, Statistics};
+pub use statistics::Statistics;
 pub use store::{Recovery, Store};
-pub use transaction::{Committed, Direction, KeyValue, Scan, Transaction, Tree, TwoEnded};
+pub use transaction::{Committed, Direction, KeyValue, Scan, Transaction, TwoEnded};
 pub use transaction_error::{CommitError, TransactionError};
 pub use trees::CheckedTrees;
 pub use verify::{Verified, VerifyFault};

@@ -12,9 +12,9 @@ use holdfast_pages::{FetchError, PageNumber, Pages};
 
 use crate::engine::{Durability, Engine};
 use crate::error::LoadTreeError;
+use crate::named_tree::Tree;
 use crate::node::{KEY_BYTES_MAX, NODE_BYTES, SLOT_BYTES, Shape, heap_bytes};
 use crate::store::Store;
-use crate::transaction::Tree;
 use crate::transaction_error::TransactionError;
 use crate::tree::{self, FLUSH_EVERY_BYTES, Loaded, TreeError};
 use crate::trees::{dropped_name, root_value};

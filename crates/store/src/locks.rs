@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use holdfast_pages::Slot;
 
+use crate::counts::LockStatistics;
 use crate::latches;
 use crate::modes::Mode;
 use crate::names::{ByName, Name};
-use crate::statistics::LockStatistics;
 use crate::waits::Waits;
 use entry::{Answer, Entry, Outcome};
 

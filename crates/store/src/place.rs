@@ -11,14 +11,8 @@ use std::sync::Arc;
 use holdfast_io::real::{DirectoryLock, MadeDirectories, RealClock, RealEntropy, RealFiles};
 use holdfast_io::{Clock, Entropy, Files};
 
+use crate::directories::{ARCHIVE, Directories, LOG};
 use crate::header::{Header, Names, NoHeader};
-
-/// The directory of the log, below that of the store.
-const LOG: &str = "log";
-/// The directory of the archive, below that of the store.
-const ARCHIVE: &str = "archive";
-/// Directories of a store, which a new one has before it has files.
-pub(crate) const DIRECTORIES: [&str; 2] = [LOG, ARCHIVE];
 
 /// Why a directory cannot be had.
 pub(crate) enum PlaceError {
@@ -39,18 +33,6 @@ pub struct Place {
     /// Those of its directories that were not there. They go before the lock does.
     made: Arc<MadeDirectories>,
     lock: Option<Arc<DirectoryLock>>,
-}
-
-/// The directories of a store: its own, and those of its log and its archive, which may lie
-/// anywhere.
-#[derive(Clone)]
-pub struct Directories {
-    /// Pages, and what is known of them.
-    pub store: Arc<dyn Files>,
-    /// Segments of the log.
-    pub log: Arc<dyn Files>,
-    /// Runs of the archive.
-    pub archive: Arc<dyn Files>,
 }
 
 impl Place {
@@ -121,11 +103,5 @@ fn open_directory(path: &Path) -> io::Result<Arc<dyn Files>> {
 impl fmt::Debug for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Place").field("lock", &self.lock).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Directories {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Directories").finish_non_exhaustive()
     }
 }

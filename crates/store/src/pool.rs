@@ -15,10 +15,10 @@ use std::sync::{Mutex, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 use holdfast_pages::{Page, PageNumber, Rsn};
 
 use crate::config::Eviction;
+use crate::counts::PoolStatistics;
 use crate::frames::{Frame, Frames, Held};
 use crate::latches::Counted;
 use crate::page_table::{PAGES_MAX, PageTable};
-use crate::statistics::PoolStatistics;
 use crate::tally::Tally;
 
 /// Loads of different pages that may happen at once, about.

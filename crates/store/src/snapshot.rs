@@ -5,7 +5,6 @@
 //! nobody waits for it. What it holds goes when it is dropped.
 //! Never: changes anything; shows less or more the longer it lives: it ends with an error first.
 
-use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use holdfast_pages::{FetchError, Rsn, SyncError};
@@ -16,8 +15,9 @@ use crate::former::Former;
 use crate::formers::{Reader, Running};
 use crate::large::Stored;
 use crate::latches;
+use crate::named_tree::Tree;
 use crate::store::{Store, root_of};
-use crate::transaction::{Direction, Range, Tree};
+use crate::transaction::Direction;
 use crate::transaction_error::TransactionError;
 use crate::tree::TreeError;
 use crate::trees::DROPPED;
@@ -137,27 +137,6 @@ impl<'s> Snapshot<'s> {
         keys: &[K],
     ) -> Result<Vec<Option<Vec<u8>>>, TransactionError> {
         keys.iter().map(|key| self.get(tree, key.as_ref())).collect()
-    }
-
-    /// The keys of a range, with the values that they had, in order. In memory it has what one page
-    /// has, and one value.
-    pub fn scan<K: AsRef<[u8]>>(
-        &self,
-        tree: &Tree,
-        range: impl RangeBounds<K>,
-        direction: Direction,
-    ) -> SnapshotScan<'_, 's> {
-        SnapshotScan::new(self, *tree, Range::of(&range), direction)
-    }
-
-    /// The keys that begin with these bytes, with the values that they had, in order.
-    pub fn scan_prefix(
-        &self,
-        tree: &Tree,
-        prefix: &[u8],
-        direction: Direction,
-    ) -> SnapshotScan<'_, 's> {
-        SnapshotScan::new(self, *tree, Range::of_prefix(prefix), direction)
     }
 
     /// Returns when all that it shows is as safe as is asked for, whatever it was committed as.

@@ -3,6 +3,7 @@
 //! Promise: each number was right at some moment of the call; no counter goes back.
 //! Never: takes a latch, or waits for a lock of a transaction.
 
+use crate::counts::{LockStatistics, PoolStatistics};
 use crate::services::Work;
 use crate::store::Store;
 
@@ -27,32 +28,6 @@ pub struct Statistics {
     pub archive_bytes: u64,
     /// Bytes of the archive that are in runs which no merge has taken yet.
     pub merge_debt_bytes: u64,
-}
-
-/// What became of looks for pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PoolStatistics {
-    /// Pages that there is room for.
-    pub frames: u64,
-    /// Looks for a page that was in memory.
-    pub hits: u64,
-    /// Pages that were brought into memory, because somebody looked for them.
-    pub misses: u64,
-    /// Pages that have left memory for others; none was written for that.
-    pub evictions: u64,
-}
-
-/// What became of locks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LockStatistics {
-    /// Keys and gaps that somebody has a lock on now, or waits for.
-    pub held: u64,
-    /// Locks that somebody waited for.
-    pub waits: u64,
-    /// Waits that could never have ended, and were refused.
-    pub deadlocks: u64,
 }
 
 impl Store {

@@ -4,19 +4,21 @@
 //! it is left; its locks are there until it is as safe as was asked for.
 //! Never: waits while it has a latch; is on two threads at once.
 
+use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::time::Duration;
 
 use holdfast_pages::{PageNumber, Rsn, Slot, What};
 
+use crate::body::Body;
 use crate::engine::{Durability, Engine, Patience};
-use crate::header::Header;
 use crate::large::Stored;
 use crate::locks::Holder;
 use crate::modes::Mode;
+use crate::named_tree::Tree;
 use crate::rollback::{Changes, Savepoint};
 use crate::transaction_error::{CommitError, TransactionError};
 use crate::tree::Found;
-use redo_only::Private;
 
 mod redo_only;
 mod remains;
@@ -25,14 +27,6 @@ mod write;
 
 pub use scan::{Direction, KeyValue, Scan, TwoEnded};
 pub(crate) use scan::{Place, Range};
-
-/// A tree of a store, by its name: see [`crate::Store::tree`]. It is the same whenever that store
-/// is opened again, and no other store takes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tree {
-    pub(crate) root: PageNumber,
-    pub(crate) store: Header,
-}
 
 /// A running transaction. Dropping it rolls it back.
 #[derive(Debug)]
@@ -52,6 +46,55 @@ pub struct Transaction<'s> {
     /// Memory for a value that is only looked at.
     looked_at: Vec<u8>,
     standing: Standing,
+}
+
+/// A value, or none for a key that is deleted.
+type Kept = Option<Vec<u8>>;
+
+/// What a transaction has changed, by tree and key.
+#[derive(Debug, Default)]
+struct Private(BTreeMap<PageNumber, BTreeMap<Vec<u8>, Kept>>);
+
+impl Private {
+    /// What the transaction has made of a key, if it has changed it.
+    fn get(&self, tree: &Tree, key: &[u8]) -> Option<&Kept> {
+        self.0.get(&tree.root)?.get(key)
+    }
+
+    fn set(&mut self, root: PageNumber, key: &[u8], value: Option<&[u8]>) {
+        self.0.entry(root).or_default().insert(key.to_vec(), value.map(<[u8]>::to_vec));
+    }
+
+    /// The keys of a tree that it has changed, in order.
+    fn between(
+        &self,
+        tree: &Tree,
+        (low, end): (Bound<&[u8]>, Bound<&[u8]>),
+    ) -> impl DoubleEndedIterator<Item = (&Vec<u8>, &Kept)> {
+        let keys = self.0.get(&tree.root);
+        keys.into_iter().flat_map(move |keys| keys.range::<[u8], _>((low, end)))
+    }
+
+    /// What these changes come to.
+    fn of(changes: &Changes) -> Private {
+        let mut private = Private::default();
+        for body in changes.iter().filter_map(|body| Body::parse(body).ok()) {
+            match body {
+                Body::Insert { spot, value } => private.set(spot.tree, spot.key, Some(value)),
+                Body::Ghost(spot) => private.set(spot.tree, spot.key, None),
+                _ => unreachable!("no other change is kept"),
+            }
+        }
+        private
+    }
+
+    fn keys(&self) -> impl Iterator<Item = (PageNumber, &Vec<u8>, &Kept)> {
+        let of_tree = |(root, keys): (&PageNumber, _)| (*root, keys);
+        let trees = self.0.iter().map(of_tree);
+        trees.flat_map(|(root, keys): (_, &BTreeMap<_, _>)| {
+            keys.iter().map(move |(key, value)| (root, key, value))
+        })
+    }
 }
 
 /// What a transaction may still do.

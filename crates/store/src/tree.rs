@@ -6,14 +6,14 @@
 
 use std::ops::Deref;
 
-use holdfast_pages::{FlushError, Page, PageNumber, Rsn, StageError, Stream, Unfit};
+use holdfast_pages::{Page, PageNumber, Rsn, Stream, Unfit};
 
 use crate::allocator::Allocator;
 use crate::contents::put_image;
 use crate::formers::Formers;
 use crate::latches;
 use crate::node::{Node, Shape};
-use crate::pool::{Below, FixError, Pool, ReadLatch, WriteLatch};
+use crate::pool::{Below, Pool, ReadLatch, WriteLatch};
 
 mod adopt;
 mod change;
@@ -28,6 +28,7 @@ pub(crate) mod put;
 mod scan;
 mod seek;
 mod split;
+mod stop;
 mod together;
 
 pub(crate) use change::Changed;
@@ -35,12 +36,12 @@ pub(crate) use load::Loaded;
 pub(crate) use put::By;
 pub(crate) use scan::{LeafEnd, Seen};
 pub(crate) use seek::Seek;
-
-use distrust::{DOUBTS_MAX, Doubt};
+pub(crate) use stop::TreeError;
 pub(crate) use together::{Together, Wanted};
 
 use put::{Change, Said, put};
-use seek::Step;
+use seek::{Step, before};
+use stop::{DOUBTS_MAX, Stop, corrupt};
 
 /// A tree. Cheap to make: it is only where everything is.
 #[derive(Clone, Copy, Debug)]
@@ -50,50 +51,6 @@ pub(crate) struct Tree<'a, B> {
     numbers: &'a Allocator,
     formers: &'a Formers,
     root: PageNumber,
-}
-
-/// Why a tree cannot say or do what was asked.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum TreeError<E> {
-    /// A page cannot be had.
-    Below(E),
-    /// A page is not what its neighbours say. Verify the store; what is in other pages is there.
-    Corrupt {
-        /// The page.
-        page: PageNumber,
-        /// What is wrong.
-        why: Unfit,
-    },
-    /// The key is longer than [`crate::KEY_BYTES_MAX`]. Use a shorter one.
-    KeyTooLarge,
-    /// The value is longer than [`crate::VALUE_BYTES_MAX`]. Use a shorter one.
-    ValueTooLarge,
-    /// No record is put any more; see [`StageError`].
-    Stage(StageError),
-    /// Records could not be handed to the log, so no page can leave the pool; see [`FlushError`].
-    Flush(FlushError),
-    /// All frames of the pool are latched. Use a larger pool.
-    PoolTooSmall,
-}
-
-/// What a transaction has to undo is no change.
-impl<E> From<Unfit> for TreeError<E> {
-    fn from(why: Unfit) -> TreeError<E> {
-        TreeError::Corrupt { page: PageNumber::NONE, why }
-    }
-}
-
-/// Why a step of an operation stopped.
-pub(crate) enum Stop<E> {
-    /// For good.
-    Error(TreeError<E>),
-    /// Until a page is loaded anew; nothing has changed.
-    Doubt(Doubt),
-    /// Until records are flushed; nothing has changed.
-    NoFrame,
-    /// The root is of a lower level than the node that was looked for.
-    Low,
 }
 
 /// How much is put between two looks at what the log has not got yet.
@@ -311,34 +268,6 @@ impl<'a, B: Below> Tree<'a, B> {
             }
         };
         if fits { Ok(()) } else { Err(corrupt(next, Unfit("not what its neighbours say"))) }
-    }
-}
-
-/// The key before a place, or the low fence.
-fn before(node: Node<'_>, place: usize) -> Vec<u8> {
-    place.checked_sub(1).map_or_else(|| node.shape().low.to_vec(), |place| node.key(place))
-}
-
-fn corrupt<E>(page: &Page, why: Unfit) -> Stop<E> {
-    Stop::Doubt(Doubt { page: page.number(), above: None, why })
-}
-
-impl<E> From<FixError<E>> for Stop<E> {
-    fn from(error: FixError<E>) -> Stop<E> {
-        match error {
-            FixError::Below(error) => Stop::Error(TreeError::Below(error)),
-            FixError::NoFrame => Stop::NoFrame,
-            FixError::NoSuchPage(page) => {
-                let why = Unfit("no page has such a number");
-                Stop::Doubt(Doubt { page, above: None, why })
-            }
-        }
-    }
-}
-
-impl<E> From<StageError> for Stop<E> {
-    fn from(error: StageError) -> Stop<E> {
-        Stop::Error(TreeError::Stage(error))
     }
 }
 

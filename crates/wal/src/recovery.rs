@@ -19,10 +19,10 @@ pub struct Recovery {
     /// Bytes read to find out.
     pub bytes_scanned: u64,
     /// What the device had damaged and has been mended there from the parity, in order. Empty
-    /// unless [`Options::policy`](crate::Options::policy) lets the log be mended.
+    /// unless [`crate::Options::policy`] lets the log be mended.
     pub mended: Vec<Stretch>,
     /// What the log has lost, and what was behind that: it goes on there. None unless
-    /// [`Options::policy`](crate::Options::policy) is to cut.
+    /// [`crate::Options::policy`] is to cut.
     pub lost: Option<Stretch>,
     /// Which of the two catalogues was not as it should be, and has been made again.
     pub remade: Vec<Spoilt>,

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Fault;
+use super::fault::Fault;
 use crate::source::Tree;
 
 const LIST: &str = "ARCHITECTURE.md";

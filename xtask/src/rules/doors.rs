@@ -4,7 +4,7 @@
 //! alone, and listen at none: another user may have chosen what is there.
 //! Never: looks at tests, or at what shows and measures, which works in a folder of its own.
 
-use super::Fault;
+use super::fault::Fault;
 use crate::source::{File, Tree};
 
 /// Where the rule holds.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Fault;
+use super::fault::Fault;
 use crate::source::{File, Tree};
 
 /// Where a crate may name its orders, so that a model can weaken them one by one. Using such a

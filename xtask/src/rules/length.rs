@@ -3,7 +3,7 @@
 //! Promise: a function is measured from its `fn` to its closing brace.
 //! Never: counts tests, whose length is a matter of taste.
 
-use super::Fault;
+use super::fault::Fault;
 use crate::source::{File, Tree};
 
 const FUNCTION_LINES_MAX: usize = 70;

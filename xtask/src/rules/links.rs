@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use super::Fault;
+use super::fault::Fault;
 use crate::source::{File, Tree, ends};
 
 const README: &str = "README.md";

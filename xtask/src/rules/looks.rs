@@ -4,7 +4,7 @@
 //! of one: whoever does may wait for that process for ever.
 //! Never: looks at tests and benchmarks, which look at processes of their own.
 
-use super::Fault;
+use super::fault::Fault;
 use crate::source::{File, Tree};
 
 /// What is told without waiting, and what is asked with a bound.

@@ -3,6 +3,8 @@
 //! Promise: a rule that stops refusing fails here.
 //! Never: reads the repository.
 
+use std::path::PathBuf;
+
 use super::*;
 use crate::source::File;
 
@@ -189,6 +191,29 @@ fn a_dead_link_and_a_page_that_nobody_comes_to_are_refused() {
     assert!(said(to_index, "nothing").contains("docs/decisions/0001-one.md:1"));
     let neither = said("", "[one](decisions/0001-one.md)");
     assert_eq!(neither.matches("in two links").count(), 2, "{neither}");
+}
+
+#[test]
+fn files_that_import_each_other_are_refused_unless_they_are_listed_with_a_reason() {
+    let said = |list: &str, open: &str, log: &str| {
+        let list = format!("```circles\n{list}```\n");
+        let files = [
+            ("ARCHITECTURE.md", list.as_str()),
+            ("crates/log/src/lib.rs", "mod log;\nmod open;\npub use log::Log;\n"),
+            ("crates/log/src/log.rs", log),
+            ("crates/log/src/open.rs", open),
+        ];
+        let faults = circles::check(&tree(&files));
+        faults.iter().map(ToString::to_string).collect::<String>()
+    };
+    let (up, down) = ("use crate::{\n    Log,\n};\n", "fn f() { crate::open::open() }\n");
+    assert!(said("", up, down).contains("log: log, open import each other in a circle"));
+    assert!(said("", "use super::log::Log as L;\n", down).contains("log: log, open import"));
+    assert_eq!(said("", up, "pub use crate::open::open;\n"), "");
+    assert_eq!(said("", up, "// crate::open::open\nuse std::fmt;\n"), "");
+    assert_eq!(said("log: log, open: one asks the other\n", up, down), "");
+    assert!(said("log: log, open\n", up, down).contains("write it so"));
+    assert!(said("log: log, open: once\n", up, "").contains("log is in no circle; remove it"));
 }
 
 #[test]

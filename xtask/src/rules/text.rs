@@ -3,7 +3,7 @@
 //! Promise: looks at lines only.
 //! Never: needs to understand Rust.
 
-use super::Fault;
+use super::fault::Fault;
 use crate::source::{File, Tree};
 
 const COLUMNS_MAX: usize = 100;

@@ -3,7 +3,7 @@
 //! Promise: looks at blanked code, so a word in a comment or string breaks no rule.
 //! Never: repeats what the compiler or clippy already refuses in every build.
 
-use super::Fault;
+use super::fault::Fault;
 use crate::source::{File, Tree};
 
 /// Words that shipped code does without, each with what to do instead.

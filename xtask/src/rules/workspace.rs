@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Fault;
+use super::fault::Fault;
 use crate::source::{File, Tree};
 
 const PICTURE: &str = "ARCHITECTURE.md";

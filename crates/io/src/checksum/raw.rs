@@ -14,10 +14,12 @@ use std::arch::x86_64::{
     _mm_cvtsi128_si64,
 };
 
+/// From here on it pays to split the bytes and join the sums, which the crate below does.
+const LONG_BYTES: usize = 768;
 /// Words from which on two halves pay.
 const TWO_WORDS: usize = 8;
 /// Words in the longest half.
-const HALF_WORDS_MAX: usize = super::LONG_BYTES / 8 / 2;
+const HALF_WORDS_MAX: usize = LONG_BYTES / 8 / 2;
 
 /// What joins a sum to that of so many words behind it.
 const JOINS: [u32; HALF_WORDS_MAX + 1] = joins();
@@ -45,7 +47,7 @@ pub(super) fn chosen() -> Option<fn(u32, &[u8]) -> u32> {
 
 /// To be had of [`chosen`] alone.
 fn with_instructions(seed: u32, bytes: &[u8]) -> u32 {
-    if bytes.len() >= super::LONG_BYTES {
+    if bytes.len() >= LONG_BYTES {
         return crc32c::crc32c_append(seed, bytes);
     }
     // SAFETY: whoever has this function was given it because the processor has what it needs.

@@ -9,33 +9,9 @@ use super::Random;
 use super::contents::History;
 use super::inode::Inode;
 use super::machine::{Machine, ROOT};
+use super::mood::Mood;
 use super::names::{Attributes, NameChange};
 use crate::Kind;
-
-/// How much of what no sync has covered is found after a power cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mood {
-    /// Nothing.
-    LoseAll,
-    /// Everything.
-    KeepAll,
-    /// Everything before the operation of this number; that one may be torn by sectors.
-    Prefix(u64),
-    /// Each write and each change of names by the toss of a coin.
-    Subset,
-    /// Each sector of each file by itself; each change of names by the toss of a coin.
-    Scatter,
-}
-
-/// What is found in a sector whose write was cut.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sectors {
-    /// What it held before or after some write.
-    #[default]
-    Whole,
-    /// In one case of five, noise.
-    Garbage,
-}
 
 /// What the platter knows of one inode besides its bytes.
 type Found = (BTreeMap<Vec<u8>, u64>, Attributes);

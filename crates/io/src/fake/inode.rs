@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::contents::History;
+use super::labels::Xattrs;
 use super::names::Attributes;
-use super::xattr::Xattrs;
 use crate::{Change, Kind};
 
 /// What a program does with a file that keeps others from opening it.

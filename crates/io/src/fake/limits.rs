@@ -1,17 +1,13 @@
 //! What a fake machine takes at most.
 //!
 //! Promise: without being asked for, no limit is ever met.
-//! Never: counts bytes: that is `transfer`.
-
-use rustix::io::Errno;
+//! Never: applies a limit: that is `room`.
 
 use super::contents::BLOCK_BYTES;
-use super::inode::Inode;
-use super::machine::{Machine, NAME_BYTES_MAX, Outcome};
 use crate::{Allocation, Limits};
 
-/// Bytes beside a name in a directory.
-const ENTRY_BYTES: u64 = 12;
+/// Longest name, as in most file systems.
+const NAME_BYTES_MAX: usize = 255;
 
 /// What there can be of each thing.
 #[derive(Clone, Copy, Debug)]
@@ -57,70 +53,5 @@ impl Default for FakeLimits {
             growing_frees: true,
             punches_behind_end: true,
         }
-    }
-}
-
-impl Machine {
-    /// Refuses a file of so many bytes.
-    pub(super) fn check_size(&self, size_bytes: u64) -> Outcome<()> {
-        let fits = size_bytes <= self.limits.limits.file_bytes_max;
-        if fits { Ok(()) } else { Err(Errno::FBIG) }
-    }
-
-    /// Refuses a call that the file system does not have.
-    pub(super) fn check_has(&self, has: bool) -> Outcome<()> {
-        if has { Ok(()) } else { Err(Errno::OPNOTSUPP) }
-    }
-
-    /// Refuses one more node.
-    pub(super) fn check_inodes(&self) -> Outcome<()> {
-        let unlimited = self.limits.inodes_max == FakeLimits::default().inodes_max;
-        let fits = unlimited || self.live_inodes() < self.limits.inodes_max;
-        if fits { Ok(()) } else { Err(Errno::NOSPC) }
-    }
-
-    /// The root has no name.
-    pub(super) fn live_inodes(&self) -> u64 {
-        let taken = |inode: &Inode| match self.limits.limits.links_take_inodes {
-            true => inode.parents.len().max(1) as u64,
-            false => 1,
-        };
-        1 + self.inodes.values().filter(|inode| inode.is_live()).map(taken).sum::<u64>()
-    }
-
-    /// Refuses one more name of a node.
-    pub(super) fn check_links(&self, number: u64) -> Outcome<()> {
-        let links = self.inode(number).parents.len() as u64;
-        if links >= self.limits.limits.links_max.into() {
-            return Err(Errno::MLINK);
-        }
-        if self.limits.limits.links_take_inodes { self.check_inodes() } else { Ok(()) }
-    }
-
-    /// Refuses a name for which the directory has no room.
-    pub(super) fn check_name_room(&self, dir: u64, name: &[u8]) -> Outcome<()> {
-        if !self.limits.names_take_room {
-            return Ok(());
-        }
-        let names = &self.inode(dir).names;
-        let entry = |name: &[u8]| name.len() as u64 + ENTRY_BYTES;
-        let now: u64 = names.keys().map(|name| entry(name)).sum();
-        let unit_bytes = self.limits.room_unit_bytes;
-        let grows = (now + entry(name)).div_ceil(unit_bytes) > now.div_ceil(unit_bytes).max(1);
-        if grows && self.free_bytes() < unit_bytes { Err(Errno::NOSPC) } else { Ok(()) }
-    }
-
-    /// What names take.
-    pub(super) fn names_bytes(&self) -> u64 {
-        if !self.limits.names_take_room {
-            return 0;
-        }
-        let unit_bytes = self.limits.room_unit_bytes;
-        let live = self.inodes.values().filter(|inode| inode.is_live() && inode.is_dir());
-        let entries = live.map(|dir| {
-            let bytes = dir.names.keys().map(|name| name.len() as u64 + ENTRY_BYTES).sum::<u64>();
-            bytes.div_ceil(unit_bytes).max(1) * unit_bytes
-        });
-        entries.sum()
     }
 }

@@ -13,31 +13,17 @@ use rustix::io::Errno;
 use super::contents::BLOCK_BYTES;
 use super::faults::Faults;
 use super::inode::{Inode, changed};
+use super::labels::XATTR_BYTES_MAX;
 use super::names::{Attributes, Edit, NameChange, Names};
-use super::xattr::XATTR_BYTES_MAX;
+use super::turn::{Outcome, Turn};
 use super::{Effect, FakeLimits, Operation, Random, Sectors};
 use crate::path::{check, check_both};
 use crate::{Change, Kind, Metadata};
 
 /// The inode of the root.
 pub(super) const ROOT: u64 = 2;
-/// Longest name, as in most file systems.
-pub(super) const NAME_BYTES_MAX: usize = 255;
 /// The first moment, in November 2023.
 const START_NS: i64 = 1_700_000_000_000_000_000;
-
-pub(super) type Outcome<T> = Result<T, Errno>;
-
-/// One call that is being served.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Turn {
-    /// Which operation it is; calls that change nothing share the number of the one before.
-    pub(super) number: u64,
-    /// The power fails during it.
-    pub(super) cut: bool,
-    /// A fault that the call itself has to bring about.
-    pub(super) effect: Option<Effect>,
-}
 
 /// Everything behind one lock.
 #[derive(Clone, Debug)]

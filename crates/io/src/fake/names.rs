@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::xattr::Xattrs;
+use super::labels::Xattrs;
 use super::{Mood, Random};
 
 /// The part of an inode that is changed together with names.

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::FakeFiles;
 use super::contents::BLOCK_BYTES;
 use super::faults::{Effect, Operation};
-use super::machine::Outcome;
+use super::turn::Outcome;
 use crate::{Allocation, Change, Files, Metadata, OpenFile, OpenHow, Seek, Space};
 
 /// Offsets on Linux are signed.

@@ -7,7 +7,8 @@ use rustix::io::Errno;
 
 use super::Effect;
 use super::contents::{BLOCK_BYTES, Contents, Delivery, SECTOR_BYTES};
-use super::machine::{Machine, Outcome, Turn};
+use super::machine::Machine;
+use super::turn::{Outcome, Turn};
 use crate::Space;
 
 /// Told as the size of a disk without a limit.

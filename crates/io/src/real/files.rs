@@ -14,19 +14,18 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, RawDirEntry, RenameFlags, ResolveFlags, Stat, StatVfs,
-    StatVfsMountFlags, Statx, StatxAttributes, StatxFlags, StatxTimestamp, Timespec, Timestamps,
-    Uid, fchmod, fstat, fstatvfs, linkat, makedev, mkdirat, mknodat, open, openat2, renameat,
-    renameat_with, statat, statx, symlinkat, syncfs, unlinkat,
+    AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, fchmod, fstatvfs, linkat, mkdirat, mknodat,
+    open, openat2, renameat, renameat_with, symlinkat, syncfs, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
+use super::file_systems::copies_on_write;
 use super::held::RealHeld;
-use super::limits::{
-    allocation_below, copies_on_write, inode_numbers, limits_below, room_unit_below, syncs_all,
-};
+use super::limits::{allocation_below, inode_numbers, limits_below, room_unit_below, syncs_all};
 use super::open_file::RealFile;
+use super::root::{Root, RootMode};
+use super::stat::{node_type, permissions, space_of};
 use crate::path::{check, check_both};
 use crate::{
     Allocation, Change, DirEntry, Files, Held, InodeNumbers, Kind, Limits, Metadata, OpenFile,
@@ -41,56 +40,10 @@ const RESOLVE: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_X
 /// An attribute of a root that is this program's own, and is shown to nobody.
 pub const SHADOWED: &str = "trusted.holdfast.volume";
 
-/// Where the permission bits of a root are kept while its directory has others.
-pub trait RootMode: std::fmt::Debug + Send + Sync {
-    /// Those that users see; `None` if the directory has its own.
-    fn shown(&self) -> Option<u32>;
-    /// Keeps other bits for users. They are durable once the directory is synced.
-    fn keep(&self, mode: u32) -> io::Result<()>;
-}
-
 /// The files below a directory of this machine.
 #[derive(Debug)]
 pub struct RealFiles {
     root: Arc<Root>,
-}
-
-/// The directory that all paths begin at.
-#[derive(Debug)]
-pub(super) struct Root {
-    pub(super) fd: OwnedFd,
-    /// Its device, once somebody has asked.
-    device: OnceLock<u64>,
-    /// Whether it is encrypted.
-    encrypted: OnceLock<bool>,
-    /// And what numbers are good for there.
-    numbers: OnceLock<InodeNumbers>,
-    /// And what room is given in there.
-    room_unit_bytes: OnceLock<u64>,
-    /// Where its permission bits are kept, if not with it.
-    pub(super) mode: Option<Arc<dyn RootMode>>,
-}
-
-impl Root {
-    pub(super) fn is_encrypted(&self) -> io::Result<bool> {
-        match self.encrypted.get() {
-            Some(encrypted) => Ok(*encrypted),
-            None => {
-                let encrypted = describe_open(&self.fd)?.encrypted;
-                Ok(*self.encrypted.get_or_init(|| encrypted))
-            }
-        }
-    }
-
-    pub(super) fn device(&self) -> io::Result<u64> {
-        match self.device.get() {
-            Some(device) => Ok(*device),
-            None => {
-                let device = describe_open(&self.fd)?.device;
-                Ok(*self.device.get_or_init(|| device))
-            }
-        }
-    }
 }
 
 impl RealFiles {
@@ -369,138 +322,7 @@ impl Files for RealFiles {
     }
 }
 
-/// Puts what the kernel says of a file system into our own words.
-pub(super) fn space_of(space: &StatVfs, room_unit_bytes: u64) -> Space {
-    Space {
-        total_bytes: space.f_blocks * space.f_frsize,
-        free_bytes: space.f_bfree * space.f_frsize,
-        available_bytes: space.f_bavail * space.f_frsize,
-        total_inodes: space.f_files,
-        free_inodes: space.f_ffree,
-        name_bytes_max: u32::try_from(space.f_namemax).unwrap_or(u32::MAX),
-        block_bytes: u32::try_from(space.f_bsize).unwrap_or(u32::MAX),
-        room_unit_bytes,
-        read_only: space.f_flag.contains(StatVfsMountFlags::RDONLY),
-    }
-}
-
 /// What the kernel calls `path`: the root is `.`.
 fn name_of(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
-}
-
-pub(super) fn permissions(mode: u32) -> Mode {
-    Mode::from_raw_mode(mode & 0o7777)
-}
-
-/// One name, unless it is `.` or `..`. Only a file system that does not say the kind of an entry
-/// costs a system call for each.
-pub(super) fn entry_of(dir: &OwnedFd, entry: &RawDirEntry<'_>) -> io::Result<Option<DirEntry>> {
-    let name = entry.file_name();
-    if matches!(name.to_bytes(), b"." | b"..") {
-        return Ok(None);
-    }
-    let kind = match entry.file_type() {
-        FileType::Unknown => match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => kind_of(FileType::from_raw_mode(stat.st_mode))?,
-            // Removed since it was listed.
-            Err(Errno::NOENT) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        },
-        known => kind_of(known)?,
-    };
-    Ok(Some(DirEntry { name: name.to_bytes().to_vec(), kind, inode: entry.ino() }))
-}
-
-fn kind_of(file_type: FileType) -> io::Result<Kind> {
-    match file_type {
-        FileType::RegularFile => Ok(Kind::File),
-        FileType::Directory => Ok(Kind::Directory),
-        FileType::Symlink => Ok(Kind::Symlink),
-        FileType::Fifo => Ok(Kind::Fifo),
-        FileType::Socket => Ok(Kind::Socket),
-        FileType::CharacterDevice => Ok(Kind::CharDevice),
-        FileType::BlockDevice => Ok(Kind::BlockDevice),
-        FileType::Unknown => Err(Errno::INVAL.into()),
-    }
-}
-
-/// The type to hand to `mknod`, which makes neither directories nor links.
-fn node_type(kind: Kind) -> io::Result<FileType> {
-    match kind {
-        Kind::File => Ok(FileType::RegularFile),
-        Kind::Fifo => Ok(FileType::Fifo),
-        Kind::Socket => Ok(FileType::Socket),
-        Kind::CharDevice => Ok(FileType::CharacterDevice),
-        Kind::BlockDevice => Ok(FileType::BlockDevice),
-        Kind::Directory | Kind::Symlink => Err(Errno::INVAL.into()),
-    }
-}
-
-/// Describes what a descriptor of any kind stands for.
-pub(super) fn describe_open(fd: &OwnedFd) -> io::Result<Metadata> {
-    describe(&statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)?)
-}
-
-/// Puts what the kernel says into our own words.
-fn describe(stat: &Statx) -> io::Result<Metadata> {
-    let has = |attribute| stat.stx_attributes.contains(attribute);
-    Ok(Metadata {
-        kind: kind_of(FileType::from_raw_mode(stat.stx_mode.into()))?,
-        mode: u32::from(stat.stx_mode) & 0o7777,
-        uid: stat.stx_uid,
-        gid: stat.stx_gid,
-        size_bytes: stat.stx_size,
-        allocated_bytes: stat.stx_blocks * 512,
-        links: stat.stx_nlink,
-        inode: stat.stx_ino,
-        device: makedev(stat.stx_dev_major, stat.stx_dev_minor),
-        immutable: has(StatxAttributes::IMMUTABLE),
-        encrypted: has(StatxAttributes::ENCRYPTED),
-        append_only: has(StatxAttributes::APPEND),
-        rdev: makedev(stat.stx_rdev_major, stat.stx_rdev_minor),
-        accessed_ns: instant_ns(&stat.stx_atime),
-        modified_ns: instant_ns(&stat.stx_mtime),
-        changed_ns: instant_ns(&stat.stx_ctime),
-    })
-}
-
-fn instant_ns(time: &StatxTimestamp) -> i128 {
-    i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
-}
-
-/// The owner and group to set, if either is.
-pub(super) fn owner(change: &Change) -> Option<(Option<Uid>, Option<Gid>)> {
-    let wanted = change.uid.is_some() || change.gid.is_some();
-    wanted.then(|| (change.uid.map(Uid::from_raw), change.gid.map(Gid::from_raw)))
-}
-
-/// The times to set, if either is; the other stays as it is. It is given as that, since a file
-/// system that a process makes may know both or none (all with version 2 of libfuse), and says
-/// nothing about one.
-pub(super) fn times(fd: impl AsFd, change: &Change) -> io::Result<Option<Timestamps>> {
-    let (accessed, modified) = match (change.accessed_ns, change.modified_ns) {
-        (None, None) => return Ok(None),
-        (Some(accessed_ns), Some(modified_ns)) => (instant(accessed_ns), instant(modified_ns)),
-        (accessed_ns, modified_ns) => {
-            let now = fstat(fd)?;
-            let (accessed, modified) = times_of(&now);
-            (accessed_ns.map_or(accessed, instant), modified_ns.map_or(modified, instant))
-        }
-    };
-    Ok(Some(Timestamps { last_access: accessed, last_modification: modified }))
-}
-
-fn times_of(now: &Stat) -> (Timespec, Timespec) {
-    let time = |tv_sec, nanoseconds| Timespec { tv_sec, tv_nsec: nanoseconds as i64 };
-    (time(now.st_atime, now.st_atime_nsec), time(now.st_mtime, now.st_mtime_nsec))
-}
-
-/// A time that no system counts becomes the last one that is counted.
-fn instant(time_ns: i128) -> Timespec {
-    const SECOND_NS: i128 = 1_000_000_000;
-    Timespec {
-        tv_sec: i64::try_from(time_ns.div_euclid(SECOND_NS)).unwrap_or(i64::MAX),
-        tv_nsec: time_ns.rem_euclid(SECOND_NS) as i64,
-    }
 }

@@ -13,8 +13,9 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::files::{Root, RootMode, describe_open, entry_of, owner, permissions, times};
 use super::open_file::RealFile;
+use super::root::{Root, RootMode};
+use super::stat::{describe_open, entry_of, owner, permissions, times};
 use super::{raw, xattr};
 use crate::acl::{self, Acl};
 use crate::{Change, DirEntry, Held, Kind, Metadata, OpenFile, Traits};

@@ -7,12 +7,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, FallocateFlags, IFlags, Mode, OFlags, StatVfs, fallocate, fstat, fstatfs, fstatvfs,
-    ftruncate, ioctl_getflags, openat, unlinkat,
+    AtFlags, FallocateFlags, Mode, OFlags, StatVfs, fallocate, fstat, fstatfs, fstatvfs, ftruncate,
+    openat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
+use super::file_systems::{EXT4, LINKS_BY_FILE_SYSTEM, STAT_BLOCK_BYTES, TMPFS, room_unit_told};
 use super::open_file::RealFile;
 use crate::{Allocation, InodeNumbers, Limits, OpenFile};
 
@@ -20,22 +21,8 @@ use crate::{Allocation, InodeNumbers, Limits, OpenFile};
 const NAME: &str = ".holdfast-limits";
 const SCRATCH_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 const SCRATCH_FLAGS: OFlags = OFlags::RDWR.union(OFlags::CLOEXEC);
-/// What `stat` counts room in.
-const STAT_BLOCK_BYTES: u64 = 512;
-/// What most file systems give room in.
-const ROOM_UNIT_BYTES: u64 = 4096;
 /// As many names as every file system of Linux that has links takes; counted for those below.
 const LINKS_MAX: u32 = 32_000;
-const EXT4: u64 = 0xEF53;
-const TMPFS: u64 = 0x0102_1994;
-/// The numbers that `statfs` has for file systems, and how many names each gives one file.
-const LINKS_BY_FILE_SYSTEM: [(u64, u32); 5] = [
-    (EXT4, 65_000),
-    (0x5846_5342, i32::MAX as u32), // XFS
-    (0x9123_683E, 65_535),          // Btrfs
-    (TMPFS, u32::MAX),
-    (0xF2F5_2010, u32::MAX), // F2FS
-];
 
 /// File systems that make everything durable when they are asked to: those of the kernel's own
 /// that lie on a device. What lies on another file system, or with a server, is not among them.
@@ -78,24 +65,6 @@ pub(super) fn syncs_all(root: BorrowedFd<'_>) -> bool {
     fstatfs(root).is_ok_and(|found| SYNC_ALL.contains(&(found.f_type as u64)))
 }
 
-/// File systems that write what has room elsewhere, and let go of the old room later.
-const COPY_ON_WRITE: [u64; 4] = [
-    0x9123_683E, // Btrfs
-    0x2FC1_2FC1, // ZFS
-    0xCA45_1A4E, // Bcachefs
-    0x3434,      // NILFS
-];
-
-/// Whether the file system that `root` is on writes elsewhere.
-pub(super) fn copies_on_write(root: BorrowedFd<'_>) -> bool {
-    fstatfs(root).is_ok_and(|found| COPY_ON_WRITE.contains(&(found.f_type as u64)))
-}
-
-/// Whether what has room in a file is written there.
-pub(super) fn writes_in_place(file: BorrowedFd<'_>) -> bool {
-    !copies_on_write(file) || ioctl_getflags(file).is_ok_and(|flags| flags.contains(IFlags::NOCOW))
-}
-
 /// What files below `root` do with room: tried out on a file that nobody else sees. One byte behind
 /// the end has nothing to lose. What is reserved is a block that the first write would take.
 pub(super) fn allocation_below(root: BorrowedFd<'_>) -> io::Result<Allocation> {
@@ -104,15 +73,6 @@ pub(super) fn allocation_below(root: BorrowedFd<'_>) -> io::Result<Allocation> {
         reserves: is_known(file.reserve(0, 1))?,
         gives_back: is_known(file.punch(0, 1))?,
     })
-}
-
-/// What a file does with room. Nothing is tried on it, which would change its times, by which its
-/// owner is told that somebody else changed it: a file system that is not known does nothing.
-pub(super) fn allocation_of(file: BorrowedFd<'_>) -> Allocation {
-    match is_known_kind(file) {
-        true => Allocation::ALL,
-        false => Allocation { reserves: false, gives_back: false },
-    }
 }
 
 /// What files below `root` are given room in, as one shows that nobody else sees: a file system may
@@ -137,20 +97,6 @@ fn clusters_shown(root: BorrowedFd<'_>, space: &StatVfs) -> Option<u64> {
     let room_bytes = fstat(root).ok()?.st_blocks as u64 * STAT_BLOCK_BYTES;
     let both = room_bytes | (space.f_bfree * space.f_frsize);
     (is_ext4 && room_bytes > 0).then_some(both & both.wrapping_neg())
-}
-
-/// What a file system says that it gives room in. What one says that is not known may be anything.
-pub(super) fn room_unit_told(file: BorrowedFd<'_>, space: &StatVfs) -> u64 {
-    match is_known_kind(file) && space.f_frsize >= STAT_BLOCK_BYTES {
-        true => space.f_frsize,
-        false => ROOM_UNIT_BYTES,
-    }
-}
-
-/// Whether the file system is one of those whose ways are known here.
-fn is_known_kind(file: BorrowedFd<'_>) -> bool {
-    let kind = fstatfs(file).map_or(0, |found| found.f_type as u64);
-    LINKS_BY_FILE_SYSTEM.iter().any(|(number, _)| *number == kind)
 }
 
 /// Whether the file system has the call that gave this. One that has no room now does.

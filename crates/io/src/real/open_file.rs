@@ -5,7 +5,6 @@
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 
 use rustix::fs::{
     FallocateFlags, FileType, Mode, OFlags, SeekFrom, fallocate, fchmod, fchown, fcntl_getfl,
@@ -13,29 +12,15 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
 
-use super::device::RealDevice;
-use super::files::{describe_open, owner, space_of, times};
-use super::limits::{allocation_of, room_unit_told, writes_in_place};
+use super::file_systems::{allocation_of, room_unit_told, writes_in_place};
 use super::raw::extents_behind;
+use super::stat::{describe_open, owner, space_of, times};
 use crate::{Allocation, Change, Metadata, OpenFile, Seek, Space};
 
 /// An ordinary file of this machine.
 #[derive(Debug)]
 pub(super) struct RealFile {
     pub(super) fd: OwnedFd,
-}
-
-/// Takes the ordinary file or the block device that `fd` is open on, as one opened before a path
-/// meant something else. A device looks like a file of its size that cannot be resized; its
-/// [`Metadata::rdev`] is not zero.
-///
-/// # Errors
-/// `EISDIR` or `EINVAL` for anything else.
-pub fn file_from_fd(fd: OwnedFd) -> io::Result<Arc<dyn OpenFile>> {
-    match FileType::from_raw_mode(fstat(&fd)?.st_mode) {
-        FileType::BlockDevice => Ok(Arc::new(RealDevice::new(RealFile { fd })?)),
-        _ => Ok(Arc::new(RealFile::new(fd, false)?)),
-    }
 }
 
 impl RealFile {

@@ -10,7 +10,7 @@
 
 use std::cell::Cell;
 
-use crate::tree::Errno;
+use crate::tree::errno::Errno;
 
 /// What a change does that has to wait: for room in the log, for a file of the home, or until the
 /// home can tell how much room it has.

@@ -5,7 +5,8 @@
 //! Never: knows the file's name or attributes.
 
 use crate::Blocks;
-use crate::tree::{Allocate, Errno, Seek};
+use crate::tree::errno::Errno;
+use crate::tree::{Allocate, Seek};
 
 /// What a file has that is a disk: bytes.
 ///

@@ -6,7 +6,6 @@
 use std::fmt;
 use std::io;
 
-use crate::tree::Errno;
 use crate::{BlocksError, errno};
 
 impl Errno {
@@ -104,3 +103,7 @@ impl From<BlocksError> for Errno {
         }
     }
 }
+
+/// An error number, as the kernel knows it (`EIO` is 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Errno(pub i32);

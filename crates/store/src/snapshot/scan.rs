@@ -5,9 +5,11 @@
 //! Never: locks a key; keeps a latch from one call to the next.
 
 use std::collections::VecDeque;
+use std::ops::RangeBounds;
 
 use super::Snapshot;
-use crate::transaction::{Direction, KeyValue, Place, Range, Tree};
+use crate::named_tree::Tree;
+use crate::transaction::{Direction, KeyValue, Place, Range};
 use crate::transaction_error::TransactionError;
 
 /// The keys of a range, as they were. Ends with the first error.
@@ -21,6 +23,29 @@ pub struct SnapshotScan<'v, 's> {
     next: Option<Place>,
     /// What was found and not shown: keys, and what their leaf said of their values.
     found: VecDeque<KeyValue>,
+}
+
+impl<'s> Snapshot<'s> {
+    /// The keys of a range, with the values that they had, in order. In memory it has what one page
+    /// has, and one value.
+    pub fn scan<K: AsRef<[u8]>>(
+        &self,
+        tree: &Tree,
+        range: impl RangeBounds<K>,
+        direction: Direction,
+    ) -> SnapshotScan<'_, 's> {
+        SnapshotScan::new(self, *tree, Range::of(&range), direction)
+    }
+
+    /// The keys that begin with these bytes, with the values that they had, in order.
+    pub fn scan_prefix(
+        &self,
+        tree: &Tree,
+        prefix: &[u8],
+        direction: Direction,
+    ) -> SnapshotScan<'_, 's> {
+        SnapshotScan::new(self, *tree, Range::of_prefix(prefix), direction)
+    }
 }
 
 impl<'v, 's> SnapshotScan<'v, 's> {

@@ -4,71 +4,20 @@
 //! records, which tells no old values, since nobody ever undoes it.
 //! Never: leaves a loser behind; makes a transaction see less than what it has changed.
 
-use std::collections::BTreeMap;
-use std::ops::Bound;
-
 use holdfast_pages::{PageNumber, Rsn, varint};
 
-use super::{Standing, Transaction, Tree};
+use super::{Kept, Private, Standing, Transaction};
 use crate::body::{Body, Spot};
 use crate::large::{LARGE_VALUE_BYTES_MAX, Large, Stored};
+use crate::named_tree::Tree;
 use crate::names::Name;
 use crate::node::KEY_BYTES_MAX;
-use crate::rollback::{Changes, Savepoint};
+use crate::rollback::Savepoint;
 use crate::transaction_error::TransactionError;
 use crate::tree::{Together, Wanted};
 
 /// Bytes of a change besides its key and its value.
 const CHANGE_BYTES: usize = 8 * varint::BYTES_MAX;
-
-/// A value, or none for a key that is deleted.
-type Kept = Option<Vec<u8>>;
-
-/// What a transaction has changed, by tree and key.
-#[derive(Debug, Default)]
-pub(super) struct Private(BTreeMap<PageNumber, BTreeMap<Vec<u8>, Kept>>);
-
-impl Private {
-    /// What the transaction has made of a key, if it has changed it.
-    pub(super) fn get(&self, tree: &Tree, key: &[u8]) -> Option<&Kept> {
-        self.0.get(&tree.root)?.get(key)
-    }
-
-    fn set(&mut self, root: PageNumber, key: &[u8], value: Option<&[u8]>) {
-        self.0.entry(root).or_default().insert(key.to_vec(), value.map(<[u8]>::to_vec));
-    }
-
-    /// The keys of a tree that it has changed, in order.
-    pub(super) fn between(
-        &self,
-        tree: &Tree,
-        (low, end): (Bound<&[u8]>, Bound<&[u8]>),
-    ) -> impl DoubleEndedIterator<Item = (&Vec<u8>, &Kept)> {
-        let keys = self.0.get(&tree.root);
-        keys.into_iter().flat_map(move |keys| keys.range::<[u8], _>((low, end)))
-    }
-
-    /// What these changes come to.
-    fn of(changes: &Changes) -> Private {
-        let mut private = Private::default();
-        for body in changes.iter().filter_map(|body| Body::parse(body).ok()) {
-            match body {
-                Body::Insert { spot, value } => private.set(spot.tree, spot.key, Some(value)),
-                Body::Ghost(spot) => private.set(spot.tree, spot.key, None),
-                _ => unreachable!("no other change is kept"),
-            }
-        }
-        private
-    }
-
-    fn keys(&self) -> impl Iterator<Item = (PageNumber, &Vec<u8>, &Kept)> {
-        let of_tree = |(root, keys): (&PageNumber, _)| (*root, keys);
-        let trees = self.0.iter().map(of_tree);
-        trees.flat_map(|(root, keys): (_, &BTreeMap<_, _>)| {
-            keys.iter().map(move |(key, value)| (root, key, value))
-        })
-    }
-}
 
 impl Transaction<'_> {
     /// What the transaction has made of a key, if it keeps that to itself.

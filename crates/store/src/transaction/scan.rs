@@ -8,9 +8,10 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::ops::{Bound, RangeBounds};
 
-use super::{Transaction, Tree};
+use super::Transaction;
 use crate::locks::{Holder, Locks};
 use crate::modes::Mode;
+use crate::named_tree::Tree;
 use crate::names::Name;
 use crate::transaction_error::TransactionError;
 use crate::tree::{LeafEnd, Seek, Seen};

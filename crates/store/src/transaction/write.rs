@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use holdfast_pages::{PageNumber, Pages};
 
-use super::{Transaction, Tree};
+use super::Transaction;
 use crate::body::{BODY_BYTES_MAX, Body};
 use crate::large::{Stored, plain};
 use crate::modes::{GapMode, Mode};
+use crate::named_tree::Tree;
 use crate::names::Name;
 use crate::transaction_error::TransactionError;
 use crate::tree::{By, Changed, FLUSH_EVERY_BYTES};

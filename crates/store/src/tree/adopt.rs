@@ -4,7 +4,8 @@
 //! Never: waits for the left neighbour; who is busy is adopted later.
 
 use super::put::{By, Change, Said, put};
-use super::{Seek, Stop, Tree, corrupt};
+use super::stop::{Stop, corrupt};
+use super::{Seek, Tree};
 use crate::body::Body;
 use crate::node_change::child_value;
 use crate::pool::Below;

@@ -8,7 +8,9 @@ use holdfast_pages::{Slot, Unfit};
 
 use super::merge::is_thinner;
 use super::put::{By, Change, Said, put_keys};
-use super::{Seek, Stop, Tree, TreeError, before, corrupt};
+use super::seek::before;
+use super::stop::{Stop, TreeError, corrupt};
+use super::{Seek, Tree};
 use crate::body::{Body, Spot};
 use crate::large::Stored;
 use crate::node::{KEY_BYTES_MAX, Node, VALUE_BYTES_MAX};

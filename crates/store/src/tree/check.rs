@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 
 use holdfast_pages::{PageNumber, Unfit};
 
-use super::{Seek, Seen, Stop, Tree, TreeError};
+use super::stop::{Stop, TreeError};
+use super::{Seek, Seen, Tree};
 use crate::large::Stored;
 use crate::node::Node;
 use crate::pool::Below;

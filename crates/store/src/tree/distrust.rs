@@ -4,39 +4,11 @@
 //! Promise: what is thrown away is a copy in memory, all of whose records can be found again.
 //! Never: is needed by a tree whose memory is sound: what comes from a device was checked before.
 
-use holdfast_pages::{Page, PageNumber, Unfit};
+use holdfast_pages::PageNumber;
 
-use super::{Stop, Tree, TreeError};
+use super::Tree;
+use super::stop::{Doubt, TreeError};
 use crate::pool::Below;
-
-/// Pages that one operation has made again before it gives up: a page, and the one that led there.
-pub(super) const DOUBTS_MAX: usize = 2;
-
-/// What is not as it should be.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Doubt {
-    /// The page that is called damaged, if it stays so.
-    pub(super) page: PageNumber,
-    /// Who led there, if anybody did.
-    pub(super) above: Option<PageNumber>,
-    pub(super) why: Unfit,
-}
-
-impl Doubt {
-    pub(super) fn error<E>(self) -> TreeError<E> {
-        TreeError::Corrupt { page: self.page, why: self.why }
-    }
-}
-
-impl<E> Stop<E> {
-    /// The same, and that this page led there, which may be wrong itself.
-    pub(super) fn led_by(self, above: &Page) -> Stop<E> {
-        match self {
-            Stop::Doubt(doubt) => Stop::Doubt(Doubt { above: Some(above.number()), ..doubt }),
-            stop => stop,
-        }
-    }
-}
 
 impl<B: Below> Tree<'_, B> {
     /// Has the pages of a doubt loaded anew by whoever wants them next. No latch may be held.

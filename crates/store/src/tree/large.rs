@@ -10,7 +10,8 @@ use std::borrow::Cow;
 use holdfast_pages::{FlushError, PageKind, PageNumber, Unfit};
 
 use super::put::{Change, Said, put};
-use super::{FLUSH_EVERY_BYTES, Stop, Tree, TreeError, corrupt};
+use super::stop::{Stop, TreeError, corrupt};
+use super::{FLUSH_EVERY_BYTES, Tree};
 use crate::allocator::PutOff;
 use crate::contents::put_large_image;
 use crate::large::{LARGE_PAGE_BYTES, LARGE_VALUE_BYTES_MAX, Large, Part, Stored, plain};

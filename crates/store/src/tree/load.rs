@@ -7,7 +7,8 @@
 use holdfast_pages::PageNumber;
 
 use super::put::{By, Change, Said, put};
-use super::{Seek, Stop, Tree, TreeError, corrupt};
+use super::stop::{Stop, TreeError, corrupt};
+use super::{Seek, Tree};
 use crate::body::Body;
 use crate::contents::put_image;
 use crate::node::{Entry, Shape};

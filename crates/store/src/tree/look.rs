@@ -5,7 +5,8 @@
 
 use holdfast_pages::Rsn;
 
-use super::{LeafEnd, Seek, Seen, Tree, TreeError};
+use super::stop::TreeError;
+use super::{LeafEnd, Seek, Seen, Tree};
 use crate::former::Former;
 use crate::formers::Reader;
 use crate::pool::Below;

@@ -10,7 +10,8 @@
 use holdfast_pages::{PageNumber, Unfit};
 
 use super::put::{By, Change, Said, put};
-use super::{Seek, Stop, Tree, TreeError, corrupt};
+use super::stop::{Stop, TreeError, corrupt};
+use super::{Seek, Tree};
 use crate::body::Body;
 use crate::contents::{put_entries, put_image};
 use crate::large::Stored;

@@ -9,7 +9,8 @@ use holdfast_pages::varint;
 
 use super::merge::{is_sparse, is_thinner};
 use super::put::{By, Change, Said, put};
-use super::{Seek, Stop, Tree, TreeError};
+use super::stop::{Stop, TreeError};
+use super::{Seek, Tree};
 use crate::body::Body;
 use crate::large::{Large, Stored};
 use crate::node::Node;

@@ -7,7 +7,9 @@
 
 use holdfast_pages::Page;
 
-use super::{Seek, Tree, TreeError, before};
+use super::seek::before;
+use super::stop::TreeError;
+use super::{Seek, Tree};
 use crate::node::Node;
 use crate::pool::Below;
 

@@ -72,3 +72,8 @@ impl Seek<'_> {
         self.count_in(node).checked_sub(1).ok_or(Unfit("no child has the key"))
     }
 }
+
+/// The key before a place, or the low fence.
+pub(crate) fn before(node: Node<'_>, place: usize) -> Vec<u8> {
+    place.checked_sub(1).map_or_else(|| node.shape().low.to_vec(), |place| node.key(place))
+}

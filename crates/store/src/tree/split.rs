@@ -6,8 +6,9 @@
 
 use holdfast_pages::{PageNumber, StageError, Unfit};
 
+use super::Tree;
 use super::put::{By, Change, Said, put};
-use super::{Stop, Tree, corrupt};
+use super::stop::{Stop, corrupt};
 use crate::body::Body;
 use crate::contents::put_image;
 use crate::node::{Entry, Foster, NODE_BYTES, Node, SLOT_BYTES, Shape};

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use holdfast_io::fake::Random;
-use holdfast_pages::{PageNumber, Slot};
+use holdfast_pages::{PageNumber, Slot, StageError};
 
 use self::world::{Contents, Damage, World, check};
 use super::*;

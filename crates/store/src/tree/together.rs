@@ -10,8 +10,10 @@ use holdfast_pages::{Contents, Page, PageNumber, Rsn, Unfit};
 
 use super::change::told;
 use super::put::{By, Change, Said, put_keys};
+use super::seek::before;
 use super::split::{halves, split_place};
-use super::{Seek, Stop, TRIES_MAX, Tree, TreeError, before, corrupt};
+use super::stop::{Stop, TreeError, corrupt};
+use super::{Seek, TRIES_MAX, Tree};
 use crate::body::{Body, Spot};
 use crate::contents::NodeContents;
 use crate::large::{Large, Stored};

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::configuration::{CleanPages, ColdPages, Configuration};
 use crate::memory::Dirty;
-use crate::requests::Request;
+use crate::request::Request;
 use crate::traffic::Traffic;
 
 /// What a plain model may do wrong: canaries.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use holdfast_pages::FlushError;
+
 use super::*;
 use crate::LARGE_VALUE_BYTES_MAX;
 use crate::rollback::Changes;

@@ -1,0 +1,57 @@
+//! The directory that all paths begin at.
+//!
+//! Promise: what is asked of it once is known from then on.
+//! Never: follows a path.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, OnceLock};
+
+use super::stat::describe_open;
+use crate::InodeNumbers;
+
+/// Where the permission bits of a root are kept while its directory has others.
+pub trait RootMode: std::fmt::Debug + Send + Sync {
+    /// Those that users see; `None` if the directory has its own.
+    fn shown(&self) -> Option<u32>;
+    /// Keeps other bits for users. They are durable once the directory is synced.
+    fn keep(&self, mode: u32) -> io::Result<()>;
+}
+
+/// The directory that all paths begin at.
+#[derive(Debug)]
+pub(super) struct Root {
+    pub(super) fd: OwnedFd,
+    /// Its device, once somebody has asked.
+    pub(super) device: OnceLock<u64>,
+    /// Whether it is encrypted.
+    pub(super) encrypted: OnceLock<bool>,
+    /// And what numbers are good for there.
+    pub(super) numbers: OnceLock<InodeNumbers>,
+    /// And what room is given in there.
+    pub(super) room_unit_bytes: OnceLock<u64>,
+    /// Where its permission bits are kept, if not with it.
+    pub(super) mode: Option<Arc<dyn RootMode>>,
+}
+
+impl Root {
+    pub(super) fn is_encrypted(&self) -> io::Result<bool> {
+        match self.encrypted.get() {
+            Some(encrypted) => Ok(*encrypted),
+            None => {
+                let encrypted = describe_open(&self.fd)?.encrypted;
+                Ok(*self.encrypted.get_or_init(|| encrypted))
+            }
+        }
+    }
+
+    pub(super) fn device(&self) -> io::Result<u64> {
+        match self.device.get() {
+            Some(device) => Ok(*device),
+            None => {
+                let device = describe_open(&self.fd)?.device;
+                Ok(*self.device.get_or_init(|| device))
+            }
+        }
+    }
+}
