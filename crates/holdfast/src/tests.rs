@@ -155,7 +155,8 @@ fn every_block_in_the_documents_is_of_a_kind_that_is_checked() {
         for (language, block) in blocks(&text) {
             // That page's Rust is a documentation test of holdfast-wal.
             let compiled = language == "rust" && path == Path::new("docs/choose.md");
-            let known = ["toml", "sh", "arrows", "critical", ""].contains(&language) || compiled;
+            let known = ["toml", "sh", "arrows", "circles", "critical", ""];
+            let known = known.contains(&language) || compiled;
             assert!(known, "{}: nobody checks {language}\n{block}", path.display());
         }
     }
