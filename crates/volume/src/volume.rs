@@ -33,8 +33,7 @@ use crate::write::Frame;
 use crate::writing::WritingFiles;
 use crate::xattr::Gate;
 use crate::{own, replay, touched, words};
-use holdfast_io::tree::{Errno, NodeId};
-use holdfast_io::tree::{Waits, asker};
+use holdfast_io::tree::{Errno, NodeId, Waits, asker};
 
 /// Work that may wait for the home and is no bytes of the log, where it is not known how long the
 /// ring is. Otherwise as much as the ring has.
@@ -547,8 +546,10 @@ impl DirectoryVolume {
         has_turn: impl FnOnce() -> bool,
     ) -> Result<Appended, Stop> {
         let whole = decode_names(payload);
-        let work_bytes = self.forecast.work_bytes(&whole).max(unlogged_bytes);
-        self.admit_work(work_bytes)?;
+        // What may give the home room waits for no work that wants room.
+        let is_short = self.space.shortage().is_some();
+        let foreseen_bytes = if is_short { 0 } else { self.forecast.work_bytes(&whole) };
+        self.admit_work(foreseen_bytes.max(unlogged_bytes))?;
         if !has_turn() {
             return Err(Stop::NoTurn);
         }

@@ -1,10 +1,10 @@
 //! What changes of names cost the home is counted against who made them: another, who writes
 //! meanwhile, waits for few of the syncs that they are.
 
-use holdfast_io::Kind;
 use holdfast_io::fake::{Operation, Random};
 use holdfast_io::tree::RenameHow::{self, Exchange, Replace};
 use holdfast_io::tree::{Asker, Errno, NewNode, NodeId, ROOT, Tree, Waits, on_behalf_of};
+use holdfast_io::{Files, Kind};
 
 use crate::seeds::for_each_seed;
 use crate::world::{ONCE, Opened, World, new_node};
@@ -330,4 +330,30 @@ fn nobody_waits_for_the_syncs_that_the_names_of_another_cost() {
             _ => live(seed, &[any(), any(), any()][..2 + seed as usize % 2]),
         }
     });
+}
+
+/// A change of names may be what gives a full home its room.
+#[test]
+fn changes_of_names_wait_for_no_work_while_the_home_has_no_room_for_what_waits() {
+    let world = World::new(1);
+    let (volume, _) = world.open().expect("a new volume");
+    begin(&volume);
+    let hand = Hand { volume: &volume, forgets: false };
+    let mut moves = [("a", "t"), ("b", "a"), ("t", "b")].into_iter().cycle().peekable();
+    let used = world.home().space().expect("a sound disk");
+    let goes = |(from, to): (&str, &str)| as_user(HEAVY, || hand.rename(from, to));
+    let node = hand.node("c").expect("it was made");
+    as_user(HEAVY, || volume.write(node, &[1; PART_BYTES], 0, false)).expect("room");
+    let mut told = Ok(());
+    while told.is_ok() {
+        told = goes(*moves.peek().expect("they go on"));
+        moves.next_if(|_| told.is_ok());
+    }
+    assert_eq!(told, Err(Errno::LATER), "the home has work of his");
+    world.files.set_capacity_bytes(Some(used.total_bytes - used.free_bytes));
+    volume.drain_step().expect("a drain");
+    volume.clean_step().expect_err("the home is full");
+    for _ in 0..3 {
+        assert_eq!(goes(moves.next().expect("they go on")), Ok(()));
+    }
 }

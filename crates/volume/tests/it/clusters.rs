@@ -15,6 +15,7 @@ use holdfast_io::{Files, Kind};
 use holdfast_volume::{DirectVolume, DirectoryVolume};
 
 use crate::borders::{Mounted, new_log, open};
+use crate::rules::settle;
 use crate::seeds::for_each_seed;
 use crate::world::new_node;
 
@@ -49,17 +50,6 @@ fn home(options: &[&str]) -> Option<(tempfile::TempDir, Mounted)> {
     let loops = ["-o", "loop", image.to_str().expect("made here")];
     let is_made = run("mkfs.ext4", &[&plain, options].concat(), &image);
     (is_made && run("mount", &loops, &mount)).then(|| (folder, Mounted(mount)))
-}
-
-fn settle(opened: &DirectVolume, told: &str) {
-    opened.log.commit(opened.log.marks().tail).expect("a sound log");
-    loop {
-        let cleaned = opened.volume.clean_step();
-        let cleaned = cleaned.unwrap_or_else(|error| panic!("{told}: acknowledged, but {error}"));
-        if cleaned.is_idle() {
-            return;
-        }
-    }
 }
 
 fn change(

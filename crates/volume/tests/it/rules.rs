@@ -53,7 +53,8 @@ fn home() -> Option<(tempfile::TempDir, Mounted)> {
     Some((folder, mounted))
 }
 
-fn settle(opened: &DirectVolume, told: &str) {
+/// Brings all that is acknowledged home.
+pub(crate) fn settle(opened: &DirectVolume, told: &str) {
     opened.log.commit(opened.log.marks().tail).expect("a sound log");
     loop {
         let cleaned = opened.volume.clean_step();
