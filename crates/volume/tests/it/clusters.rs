@@ -12,7 +12,7 @@ use holdfast_io::fake::Random;
 use holdfast_io::real::RealFiles;
 use holdfast_io::tree::{Allocate, Errno, NodeId, ROOT, SetAttributes, Tree};
 use holdfast_io::{Files, Kind};
-use holdfast_volume::{DirectVolume, DirectoryVolume};
+use holdfast_volume::DirectoryVolume;
 
 use crate::borders::{Mounted, new_log, open};
 use crate::rules::settle;
