@@ -47,7 +47,8 @@ use loom::sync::atomic::AtomicU64;
 use loom::thread;
 
 use disk::Disk;
-use layout::{BLOCK_BYTES, Layout};
+use header::BLOCK_BYTES;
+use layout::Layout;
 use memory::Memory;
 use orderings::{MAP_NAME, MAP_SEE};
 
