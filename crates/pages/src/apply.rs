@@ -4,7 +4,7 @@
 //! same page and the same records give the same bytes, whenever.
 //! Never: reads a record from anywhere, or knows what a body means.
 
-use crate::page::{Page, PageKind};
+use crate::page::{Page, PageKind, Unfit};
 use crate::record::{PageLink, Record, What};
 use crate::rsn::{PageNumber, Rsn};
 
@@ -30,10 +30,6 @@ pub trait Contents: Send + Sync {
     /// These bytes are no image; the page may hold anything then.
     fn restore(&self, page: &mut Page, number: PageNumber, image: &[u8]) -> Result<(), Unfit>;
 }
-
-/// Bytes of a record do not fit the page that they are about, for this reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unfit(pub &'static str);
 
 /// What became of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -262,6 +262,15 @@ impl Cleaner {
         bytes >= self.on.every_bytes || now_ns - since_ns >= PATIENCE_NS
     }
 
+    /// Copies the next pages of a pass from their frames, and writes them.
+    fn write_framed(&self, pass: &mut Pass, framed: &Framed<'_>) -> Result<(), CleanError> {
+        let mut pages = framed.copies(&mut pass.left)?;
+        pass.written.extend(pages.iter().map(|page| (page.number(), page.rsn())));
+        self.on.pages.write_all(&mut pages)?;
+        self.written.fetch_add(pages.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
     /// Writes the next segment, or ends the pass. True if it is through.
     fn go_on(&self, pass: &mut Pass, framed: Option<&Framed<'_>>) -> Result<bool, CleanError> {
         match (pass.next_page(), framed.filter(|_| pass.is_framed)) {

@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::fmt::{Display, Formatter, Result};
 
-use crate::apply::{ApplyFault, Unfit};
+use crate::apply::ApplyFault;
 use crate::checkpoint::StateFault;
 use crate::error::{
     AnalysisError, ArchiveError, BaseFault, CheckpointError, FetchError, FlushError, FollowError,
@@ -16,7 +16,7 @@ use crate::error::{
 };
 use crate::fold::FoldFault;
 use crate::fresh::BrokenChain;
-use crate::page::PageFault;
+use crate::page::{PageFault, Unfit};
 use crate::record::RecordFault;
 
 impl Display for PageFault {

@@ -15,11 +15,7 @@ use std::sync::Arc;
 use crate::places::FramePlace;
 use crate::record::{Record, Records, parse};
 use crate::rsn::{PageNumber, Rsn};
-use reused::Reused;
-
-/// What is pushed in small pieces is put together up to this length, so that a clone that is
-/// outlived by its original costs little.
-const CHUNK_BYTES_MAX: usize = 256 << 10;
+use reused::{CHUNK_BYTES_MAX, Reused};
 
 /// Records that follow one another, from [`Fresh::begin`] to [`Fresh::end`].
 #[derive(Clone, Debug)]

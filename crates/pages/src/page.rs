@@ -10,7 +10,6 @@ use std::fmt;
 
 use holdfast_io::checksum::crc32c;
 
-use crate::apply::Unfit;
 use crate::rsn::{PageNumber, Rsn};
 use crate::tag::Tag;
 
@@ -52,6 +51,10 @@ pub enum PageKind {
     /// Nothing, until it is used anew.
     Free = 4,
 }
+
+/// Bytes of a record do not fit the page that they are about, for this reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unfit(pub &'static str);
 
 /// Why bytes are not the page that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

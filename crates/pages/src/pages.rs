@@ -19,11 +19,12 @@ use crate::analysis::{Analysis, analyse};
 use crate::apply::Contents;
 use crate::archive::Archive;
 use crate::archiver::Archiver;
-use crate::backup::{Manifest, back_up, forward};
+use crate::backup::{back_up, forward};
 use crate::bases::Bases;
 use crate::cleaner::framed::{Framed, Frames};
 use crate::cleaner::{Cleaner, CleanerOn};
 use crate::compare::Checked;
+use crate::directories::{Directories, PAGES};
 use crate::error::{
     ArchiveError, BackupError, CheckpointError, CleanError, CompareError, FetchError, FollowError,
     MergeError, OpenError,
@@ -32,13 +33,14 @@ use crate::fetch::{Fetch, Fetched};
 use crate::fold::State;
 use crate::follower::{Follower, Running};
 use crate::images::Images;
+use crate::manifest::Manifest;
 use crate::merger::{Keep, Merger};
 use crate::order::CleaningOrder;
 use crate::page::Page;
 use crate::page_file::PageFile;
+use crate::progress::Progress;
 use crate::repairs::Repairs;
 use crate::reread::Rereader;
-use crate::restore::Progress;
 use crate::restoring::Restoring;
 use crate::rsn::{PageNumber, Rsn, Slot};
 use crate::run_block::Compression;
@@ -49,19 +51,8 @@ use crate::tag::Tag;
 use crate::versions::Versions;
 use crate::view::Views;
 
-/// The page file.
-pub(crate) const PAGES: &str = "pages";
 /// What says how far its pages are.
 const VERSIONS: &str = "versions";
-
-/// Where the pages of a store lie.
-#[derive(Clone)]
-pub struct Directories {
-    /// The page file, what says how far its pages are, and the bases.
-    pub store: Arc<dyn Files>,
-    /// The archive, and nothing else.
-    pub archive: Arc<dyn Files>,
-}
 
 /// How the pages of a store are kept.
 #[derive(Clone, Copy, Debug)]

@@ -12,41 +12,24 @@ use std::sync::Arc;
 use holdfast_io::Files;
 
 use crate::archive::Archive;
-use crate::backup::Manifest;
 use crate::bases::Bases;
 use crate::condensed::Condensed;
+use crate::directories::{Directories, PAGES};
 use crate::error::{OpenArchiveError, RestoreError};
 use crate::fold::State;
-use crate::moment::{At, Moment, state_at};
+use crate::manifest::Manifest;
+use crate::moment::{At, Moment};
 use crate::page_file::PageFile;
-use crate::pages::{Directories, PAGES};
-use crate::places::FramePlace;
+use crate::past::state_at;
+use crate::progress::Progress;
 use crate::restoring::Restoring;
-use crate::rsn::{PageNumber, Rsn};
-use crate::run::RunWriter;
+use crate::rsn::Rsn;
+use crate::run_copy::copy_run;
 use crate::run_format::RunSpan;
-use crate::run_reader::Run;
 use crate::tag::Tag;
 
 /// Neighbours in a page file that is only read.
 const SEGMENT_PAGES: u64 = 64;
-
-/// How far something is that takes long, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// So many are done.
-    pub done_bytes: u64,
-    /// Of so many.
-    pub total_bytes: u64,
-}
-
-impl Progress {
-    /// Tells that so many bytes more are done.
-    pub(crate) fn advance(&mut self, bytes: u64, tell: &mut dyn FnMut(Progress)) {
-        self.done_bytes += bytes;
-        tell(*self);
-    }
-}
 
 /// Makes in `to`, which has no store, the pages of the store with this tag as they were at a
 /// moment, and returns that. They are made from a backup, or from the archive of a store that is
@@ -138,30 +121,4 @@ fn copy_runs(
         progress.advance(run.bytes(), tell);
     }
     Ok(())
-}
-
-/// Writes the records of a run that stand before `upto`, where a frame ends, into a run in another
-/// directory that begins with this state. Everything that is read is checked.
-pub(crate) fn copy_run(
-    run: &Arc<Run>,
-    upto: Rsn,
-    state: &[u8],
-    to: &Arc<dyn Files>,
-    tag: Tag,
-) -> Result<(), RestoreError> {
-    let mut span = run.span();
-    span.end = span.end.min(upto);
-    let mut copy = RunWriter::begin(Arc::clone(to), tag, span)?;
-    if run.is_trimmed() {
-        copy.trim();
-    }
-    let mut scan = run.scan(PageNumber(1))?;
-    while let Some(entry) = scan.current() {
-        if entry.rsn < span.end {
-            copy.push(entry.page, entry.rsn, entry.bytes)?;
-        }
-        scan.advance()?;
-    }
-    let frames = run.frames()?.into_iter().filter(|frame| frame.first < span.end);
-    Ok(copy.finish(state, &frames.collect::<Vec<FramePlace>>())?)
 }

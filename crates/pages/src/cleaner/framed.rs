@@ -5,9 +5,7 @@
 //! Never: happens, unless somebody asks for it; has a latch while anything is written.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
 
-use super::{Cleaner, Pass};
 use crate::archiver::Archiver;
 use crate::error::CleanError;
 use crate::fetch::Fetch;
@@ -37,6 +35,22 @@ impl Framed<'_> {
         pages.filter(|page| self.fetch.stale.is_dirty(*page)).collect()
     }
 
+    /// Copies of the first of these pages, which are on the list no more; every record of them is
+    /// archived.
+    pub(super) fn copies(&self, left: &mut BTreeSet<PageNumber>) -> Result<Vec<Page>, CleanError> {
+        let numbers: Vec<PageNumber> = left.iter().copied().take(BATCH_PAGES).collect();
+        let mut pages = Vec::new();
+        for number in numbers {
+            left.remove(&number);
+            pages.push(self.page(number)?);
+        }
+        // One that has just begun, and holds nothing yet.
+        pages.retain(|page| page.rsn() != Rsn::NONE);
+        let newest = pages.iter().map(Page::rsn).max().unwrap_or(Rsn::NONE);
+        self.archive(newest)?;
+        Ok(pages)
+    }
+
     fn page(&self, number: PageNumber) -> Result<Page, CleanError> {
         if let Some(page) = self.frames.copy(number) {
             return Ok(page);
@@ -55,30 +69,6 @@ impl Framed<'_> {
                 .map_err(|error| CleanError::NotArchived(error.into()))?;
             self.archiver.close_window().map_err(CleanError::NotArchived)?;
         }
-        Ok(())
-    }
-}
-
-impl Cleaner {
-    /// Copies the next pages of a pass, and writes them.
-    pub(super) fn write_framed(
-        &self,
-        pass: &mut Pass,
-        framed: &Framed<'_>,
-    ) -> Result<(), CleanError> {
-        let numbers: Vec<PageNumber> = pass.left.iter().copied().take(BATCH_PAGES).collect();
-        let mut pages = Vec::new();
-        for number in numbers {
-            pass.left.remove(&number);
-            pages.push(framed.page(number)?);
-        }
-        // One that has just begun, and holds nothing yet.
-        pages.retain(|page| page.rsn() != Rsn::NONE);
-        let newest = pages.iter().map(Page::rsn).max().unwrap_or(Rsn::NONE);
-        framed.archive(newest)?;
-        pass.written.extend(pages.iter().map(|page| (page.number(), page.rsn())));
-        self.on.pages.write_all(&mut pages)?;
-        self.written.fetch_add(pages.len() as u64, Ordering::Relaxed);
         Ok(())
     }
 }

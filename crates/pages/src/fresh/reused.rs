@@ -8,7 +8,9 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use super::CHUNK_BYTES_MAX;
+/// What is pushed in small pieces is put together up to this length, so that a clone that is
+/// outlived by its original costs little.
+pub(super) const CHUNK_BYTES_MAX: usize = 256 << 10;
 
 /// How many chunks' memory is kept: 2 MiB.
 const REUSED_MAX: usize = 8;
