@@ -5,8 +5,8 @@
 //! Never: ends who waits for it: nothing could.
 
 use crate::keeper::mounts::all_mounts;
-use crate::shortage::beside;
 use crate::standstill::Standstill;
+use crate::threads::beside;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};

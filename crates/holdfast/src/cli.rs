@@ -12,9 +12,10 @@ pub(crate) mod store;
 pub(crate) mod table;
 pub(crate) mod vm;
 
-use crate::claims::Failure;
-use crate::exit::Exit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use holdfast_config::claims::Failure;
+use holdfast_config::exit::Exit;
+use holdfast_config::sizes;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -292,7 +293,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub log: Option<PathBuf>,
     /// How much memory the region has, a power of two of at least 8MiB.
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = crate::sizes::parse)]
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = sizes::parse)]
     pub memory: u64,
     /// The failures that acknowledgements must survive; fewer is faster and less safe.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "process,os,power")]

@@ -37,10 +37,10 @@ pub(crate) mod volume;
 mod wait;
 
 use crate::cli::{Cli, Command};
-use crate::exit::Exit;
 use crate::observe::{COMMAND_NAME, be_called};
 use crate::output::{Output, untold};
-use crate::problem::Outcome;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::Outcome;
 use std::process::ExitCode;
 
 /// Runs what the command line asks for; says why if it fails.
@@ -81,7 +81,7 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Status => return status::status(&config, output).map(ExitCode::from),
         Command::Volume { command } => volume::volume(&config, command, output),
         Command::Matrix => {
-            let matrix = crate::claims::matrix();
+            let matrix = holdfast_config::claims::matrix();
             output.result(&matrix, &matrix);
             Ok(())
         }

@@ -13,8 +13,8 @@ mod server;
 pub(crate) use client::{Asking, KeeperProcess, ask, is_there, listens};
 pub(crate) use server::Server;
 
-use crate::problem::Problem;
 use crate::report::StatusReport;
+use holdfast_config::problem::Problem;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

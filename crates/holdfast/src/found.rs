@@ -7,12 +7,12 @@
 
 mod storage;
 
-use crate::claims::{Failure, MediumKind, Memory, PowerSource, Storage, Verdict};
-use crate::config::{
+use crate::probe::{Proof, firmware};
+use holdfast_config::claims::{Failure, MediumKind, Memory, PowerSource, Storage, Verdict};
+use holdfast_config::problem::Outcome;
+use holdfast_config::{
     DiskConfig, MemoryConfig, ServedLogConfig, TableConfig, VolumeConfig, claims_problem,
 };
-use crate::probe::{Proof, firmware};
-use crate::problem::Outcome;
 use rustix::fs::{major, minor};
 use std::fs;
 use std::os::fd::{AsRawFd, BorrowedFd};

@@ -39,21 +39,22 @@ pub(crate) use handover::Handover;
 pub(crate) use server::ServerSnapshot;
 pub(crate) use supervisor::{Snapshot, State};
 
-use crate::claims::{PowerSource, Verdict};
-use crate::config::{Config, VolumeConfig, Way};
+use crate::configuration;
 use crate::confinement::Confined;
 use crate::control::{Answer, Command};
-use crate::exit::Exit;
 use crate::found::verdict;
 use crate::observe::observe;
-use crate::problem::{Outcome, Problem};
 use crate::report::{KeeperStatus, StatusReport, UPGRADE, VolumeStatus};
 use crate::service_manager::ServiceManager;
-use crate::shortage::during;
-use crate::sizes;
+use crate::threads::during;
 use attempt::Attempt;
 use disks::DiskFronts;
 use holdfast_client::protocol::VOLUME_PREFIX;
+use holdfast_config::claims::{PowerSource, Verdict};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::sizes;
+use holdfast_config::{Config, VolumeConfig, Way};
 use last_word::LastWord;
 use memory::Memories;
 use mounts::Mount;
@@ -459,7 +460,7 @@ impl Keeper {
 
     fn config(&self) -> Outcome<Config> {
         match &self.source {
-            Source::File(path) => Config::load(path),
+            Source::File(path) => configuration::load(path),
             Source::Fixed(config) => Ok(Config::clone(config)),
         }
     }
@@ -498,7 +499,7 @@ impl Keeper {
             "{name} is {}; {}\n{}",
             attached.volume.found_at(),
             recovery.unwrap_or_default(),
-            crate::report::verdict_text(&verdict)
+            holdfast_config::verdict_text(&verdict)
         )
     }
 

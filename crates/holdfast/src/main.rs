@@ -1,12 +1,12 @@
 //! `holdfast`: the command.
 //!
 //! Promise: results on standard output, everything else on standard error, an exit code that says
-//! what kind of end it was ([`exit::Exit`]). `HOLDFAST_LOG` sets what is logged, as in
-//! `HOLDFAST_LOG=debug`.
+//! what kind of end it was ([`holdfast_config::exit::Exit`]). `HOLDFAST_LOG` sets what is logged,
+//! as in `HOLDFAST_LOG=debug`.
 //! Never: does anything itself; `commands` does.
 //!
 //! Where to look: `cli` declares, `misread` tells what it cannot read, `commands` acts, one
-//! file a subcommand. `config` is read at the door and `claims` judges it. The `keeper` starts
+//! file a subcommand. The configuration is read at the door (`configuration`). The `keeper` starts
 //! front ends (`commands::front`, by `orders`) and is reached through `control`; `bond` ties a
 //! log to its home and memory; `observe` looks into a region from outside for `report`. `pulse`
 //! and `standstill` tell what lives and moves. `found` tells what the memory is, `probe`
@@ -16,13 +16,11 @@
 mod advice;
 mod bond;
 mod bounded;
-mod claims;
 mod cli;
 mod commands;
-mod config;
+mod configuration;
 mod confinement;
 mod control;
-mod exit;
 mod found;
 mod keeper;
 mod misread;
@@ -32,21 +30,19 @@ mod orders;
 mod output;
 mod places;
 mod probe;
-mod problem;
 mod processes;
 mod pulse;
 #[allow(unsafe_code)]
 mod raw;
 mod report;
 mod service_manager;
-mod shortage;
 mod signals;
-mod sizes;
 mod spelling;
 mod standstill;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod vm;
 
 use std::io::IsTerminal;

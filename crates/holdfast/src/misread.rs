@@ -5,10 +5,10 @@
 //! Never: takes what belongs to a command that `run` starts for its own.
 
 use crate::cli::Cli;
-use crate::exit::Exit;
 use crate::output::Output;
-use crate::problem::Problem;
 use clap::{Error, Parser};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::Problem;
 use std::ffi::OsString;
 use std::process::ExitCode;
 

@@ -5,12 +5,12 @@
 
 use crate::advice::cure;
 use crate::bond::accept_memory_lost;
-use crate::exit::Exit;
 use crate::keeper::lock::stranger_with;
 use crate::keeper::mounts::leads_to;
-use crate::problem::{Outcome, Problem};
 use crate::processes::{Process, ask, is_trusted_process};
 use crate::standstill::Look;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_io::private::{self, is_trusted};
 use holdfast_io::process;
 use holdfast_memory::{AttachError, Medium, Observed, Region};

@@ -5,11 +5,11 @@
 //! Never: crosses a version, but to a process that replaces another, which says so if it does not
 //! understand.
 
-use crate::claims::{PowerSource, Verdict};
-use crate::config::{
+use holdfast_config::claims::{PowerSource, Verdict};
+use holdfast_config::problem::Problem;
+use holdfast_config::{
     DiskConfig, Protocol, ServedLogConfig, SnapshotConfig, TableConfig, VolumeConfig,
 };
-use crate::problem::Problem;
 use holdfast_front::ublk::UblkConfig;
 use holdfast_memory::Medium;
 use serde::{Deserialize, Serialize};

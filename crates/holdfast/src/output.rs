@@ -6,8 +6,8 @@
 //! Whatever is in a line, a terminal shows it and obeys none of it.
 //! Never: decides what is said; panics because nobody listens.
 
-use crate::exit::Exit;
-use crate::problem::Problem;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::Problem;
 use holdfast_io::Shown;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;

@@ -8,11 +8,11 @@ mod shared;
 
 pub(crate) use shared::shared;
 
-use crate::config::{Address, VolumeConfig};
-use crate::exit::Exit;
 use crate::keeper::mounts::point::check_way;
 use crate::keeper::mounts::{Mount, all_mounts, leads_to, mounted_at};
-use crate::problem::{Outcome, Problem};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::{Address, VolumeConfig};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 

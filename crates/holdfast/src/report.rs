@@ -23,10 +23,8 @@ use table::TableStatus;
 
 use crate::bond::Loss;
 use crate::bounded;
-use crate::claims::{Class, Failure, Gap, PowerSource, Verdict};
 use crate::commands::aside::state_of;
 use crate::commands::volume::may_be_made;
-use crate::config::{Address, Config, Protocol, VolumeConfig};
 use crate::confinement::Confined;
 use crate::found::verdict;
 use crate::keeper::lock::front_end_with;
@@ -35,10 +33,13 @@ use crate::keeper::mounts::our_mount_of;
 use crate::keeper::whose::refuse_kept_by_another;
 use crate::keeper::{ServerSnapshot, Snapshot, State};
 use crate::observe::{Observation, observe};
-use crate::problem::{Outcome, Problem};
 use crate::pulse::why_stopped;
-use crate::sizes::rounded;
 use crate::standstill::Standstill;
+use holdfast_config::claims::{Class, Failure, PowerSource, Verdict};
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::sizes::rounded;
+use holdfast_config::verdict_lines;
+use holdfast_config::{Address, Config, Protocol, VolumeConfig};
 use holdfast_front::ublk;
 use holdfast_io::real::RealFiles;
 use holdfast_log::Log;
@@ -623,41 +624,6 @@ fn stopped_front_end(seen: &Observation) -> Option<Standstill> {
 /// What an upgrade of a front end will cost its clients.
 fn mortal_text(connections: u64) -> Option<String> {
     (connections > 0).then(|| format!("{connections} connections that speak TLS will end"))
-}
-
-/// What a verdict means, for people, a line each.
-pub(crate) fn verdict_text(verdict: &Verdict) -> String {
-    let lines = verdict_lines(verdict);
-    lines.iter().map(|(key, value)| format!("  {key:<12} {value}\n")).collect()
-}
-
-fn verdict_lines(verdict: &Verdict) -> Vec<(&'static str, String)> {
-    let acknowledges = match verdict.class {
-        Class::Memory => "when the memory region has it (class memory)",
-        Class::Disk => "when the log's disk has it (class disk)",
-    };
-    let words = |failures: &[Failure]| match failures.len() {
-        0 => "nothing".to_owned(),
-        _ => failures.iter().map(|f| f.word()).collect::<Vec<_>>().join(", "),
-    };
-    let mut lines = vec![
-        ("acknowledges", acknowledges.to_owned()),
-        ("survives", words(&verdict.survives)),
-        ("NOT", words(&verdict.lost_in)),
-    ];
-    lines.extend(verdict.missing.iter().map(|gap| ("", gap_text(verdict.class, gap))));
-    lines
-}
-
-fn gap_text(class: Class, gap: &Gap) -> String {
-    let Gap { failure, why, supply, .. } = gap;
-    let failure = failure.word();
-    let lead = match (class, gap.asked) {
-        (Class::Disk, true) => format!("writes through because of {failure}"),
-        (Class::Disk, false) => format!("memory alone would not survive {failure}"),
-        (Class::Memory, _) => format!("does not survive {failure}"),
-    };
-    format!("{lead}: {why}; needs {supply}")
 }
 
 /// Whether nobody starts a server any more: what the last one said is no news of today's.

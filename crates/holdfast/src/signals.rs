@@ -5,10 +5,10 @@
 //! that grows beyond a limit end nothing.
 //! Never: makes a program that Holdfast starts for somebody deaf.
 
-use crate::exit::Exit;
-use crate::problem::{Outcome, Problem};
 use crate::raw::ignore_signal;
-use crate::shortage::thread;
+use crate::threads::thread;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use signal_hook::consts::{
     SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXFSZ,
 };

@@ -4,7 +4,7 @@
 //! [`STANDS_AFTER`] although something waits, and for how long; a pure rule.
 //! Never: looks at a region or a clock; says that an idle volume stands still.
 
-use crate::sizes::rounded;
+use holdfast_config::sizes::rounded;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::time::{Duration, Instant};

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 
-use crate::claims;
 use crate::cli::Cli;
 use crate::cli::plan::PlanFile;
-use crate::config::Config;
+use holdfast_config::Config;
+use holdfast_config::claims;
 
 /// The root of the repository.
 fn root() -> &'static Path {

@@ -5,7 +5,7 @@ use super::home::{self, Fault, Found, HomeNote, Place};
 use super::note::{get, put};
 use super::region::{self, Gone, RegionNote};
 use super::{FORMAT, Note, lent};
-use crate::claims::{Class, MediumKind};
+use holdfast_config::claims::{Class, MediumKind};
 use holdfast_format_docs::Tables;
 use holdfast_io::real::RealFiles;
 use std::collections::BTreeSet;

@@ -5,6 +5,7 @@
 
 use crate::spelling::position;
 use clap::{Args, Subcommand, ValueEnum};
+use holdfast_config::sizes;
 use std::path::PathBuf;
 
 /// `holdfast log ...`
@@ -161,7 +162,7 @@ pub(crate) struct CreateArgs {
     #[arg(long, value_name = "FORMAT", default_value = "raw")]
     pub format: FormatName,
     /// Bytes of one segment file: a power of two from 64KiB to 1GiB.
-    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = crate::sizes::parse)]
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = sizes::parse)]
     pub segment: u64,
     /// Write six blocks of parity for 64 of the log, from which lost ones are given back.
     #[arg(long)]

@@ -4,9 +4,9 @@
 //! as in the paper.
 //! Never: acts; `commands::plan` does.
 
-use crate::sizes::{self, Size};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use holdfast_config::sizes::{self, Size};
 use holdfast_plan::paper::Named;
 use serde::Deserialize;
 use std::path::PathBuf;

@@ -22,7 +22,7 @@ pub(crate) enum RegionCommand {
         path: PathBuf,
         /// How much is written, a multiple of 4KiB; it is given back when it was looked at.
         #[arg(long, value_name = "SIZE", default_value = "16MiB")]
-        #[arg(value_parser = crate::sizes::parse)]
+        #[arg(value_parser = holdfast_config::sizes::parse)]
         size: u64,
     },
 }

@@ -142,7 +142,7 @@ fn keep(text: &str) -> Result<Keep, String> {
     match time('h', HOUR_MS).or_else(|| time('d', 24 * HOUR_MS)) {
         _ if text == "repair" => Ok(Keep::Repair),
         Some(ms) => Ok(Keep::WindowMs(ms)),
-        None => crate::sizes::parse(text).map(Keep::Bytes),
+        None => holdfast_config::sizes::parse(text).map(Keep::Bytes),
     }
 }
 

@@ -12,13 +12,14 @@ use super::volume::{
 };
 use crate::bond::{Bond, RegionNote, is_complete};
 use crate::cli::{Accepted, Side};
-use crate::config::{Config, MemoryConfig, VolumeConfig};
-use crate::exit::Exit;
+use crate::configuration;
 use crate::keeper::lock::{take_directory, take_home};
 use crate::observe::region_problem;
 use crate::output::{Output, Progress};
-use crate::problem::{Outcome, Problem};
 use holdfast_client::protocol::{LOG_PREFIX, TABLE_PREFIX, VOLUME_PREFIX};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::{Config, MemoryConfig, VolumeConfig};
 use holdfast_io::Files;
 use holdfast_io::real::RealFiles;
 use holdfast_log::{Foreseen, Log, LogConfig, Lsn, OpenError, words};
@@ -67,7 +68,7 @@ pub(super) fn accept(config: &Config, name: &str, what: Accepted, output: Output
 
 /// Goes on without the memory of a served log.
 pub(super) fn memory_of_log(config: &Path, name: &str, output: Output) -> Outcome<()> {
-    let config = Config::load(config)?;
+    let config = configuration::load(config)?;
     let log = config.log(name)?;
     refuse_kept(&config, format!("accepting that the memory of log {name} is lost"))?;
     let of = (&*log.log, &log.log_config());

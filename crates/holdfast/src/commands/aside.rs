@@ -7,11 +7,11 @@
 
 use super::logs::THE_DISK;
 use crate::advice::cure;
-use crate::config::{Config, VolumeConfig};
-use crate::exit::Exit;
 use crate::observe::observe;
 use crate::output::Output;
-use crate::problem::{Outcome, Problem};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::{Config, VolumeConfig};
 use holdfast_io::Shown;
 use holdfast_io::real::RealFiles;
 use holdfast_volume::{PutAside, order_to_put_aside, put_aside, stuck_at};

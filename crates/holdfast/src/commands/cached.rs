@@ -8,11 +8,11 @@
 use super::attached::Parts;
 use super::home::Home;
 use super::logs::once_let_go;
-use crate::config::{MemoryConfig, VolumeConfig};
-use crate::exit::Exit;
 use crate::observe::region_problem;
-use crate::problem::{Outcome, Problem};
 use holdfast_blocks::{AttachCacheError, BlockCache, CacheSpec, CachedFiles};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::{MemoryConfig, VolumeConfig};
 use holdfast_io::real::RealEntropy;
 use holdfast_io::{Entropy, Files, OneFile};
 use holdfast_memory::{AttachError, CreateError, Medium, Region};

@@ -4,18 +4,19 @@
 //! Never: makes a disk where one was expected: zeros are no answer to who asks for his data.
 
 use super::logs::{as_mapped, once_let_go};
-use crate::claims::{PowerSource, Verdict};
 use crate::cli::disk::DiskCommand;
-use crate::config::{Config, DiskConfig, Way};
-use crate::exit::Exit;
+use crate::configuration;
 use crate::found::memory_of_disk;
 use crate::keeper::memory::Astray;
 use crate::observe::region_problem;
 use crate::output::Output;
-use crate::problem::{Outcome, Problem};
-use crate::report::verdict_text;
-use crate::sizes::rounded;
 use holdfast_blocks::{AttachVdiskError, CreateVdiskError, Vdisk, VdiskSpec};
+use holdfast_config::claims::{PowerSource, Verdict};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::sizes::rounded;
+use holdfast_config::verdict_text;
+use holdfast_config::{Config, DiskConfig, Way};
 use holdfast_io::Entropy;
 use holdfast_io::real::RealEntropy;
 use holdfast_memory::{AttachError, CreateError, Region};
@@ -23,7 +24,7 @@ use std::path::Path;
 
 /// Does what is asked of disks.
 pub(crate) fn disk(config: &Path, command: DiskCommand, output: Output) -> Outcome<()> {
-    let config = Config::load(config)?;
+    let config = configuration::load(config)?;
     match command {
         DiskCommand::Make { name } => make(&config, &name, output),
         DiskCommand::Remove { name } => remove(&config, &name, output),
@@ -183,7 +184,7 @@ fn attach_problem(of: Use<'_>, disk: &DiskConfig, error: &AttachVdiskError) -> P
             return region_problem("taking up", ("", &disk.medium()), error);
         }
         AttachVdiskError::OtherSize { found, .. } => {
-            let found = crate::sizes::text(*found);
+            let found = holdfast_config::sizes::text(*found);
             (Exit::Usage, format!("correct size to \"{found}\", or {}", make_anew()))
         }
         AttachVdiskError::NoDisk { .. } => (Exit::Usage, "correct memory.path".to_owned()),

@@ -4,8 +4,8 @@
 //! Never: mounts anything.
 
 use crate::bond::Wearer;
-use crate::exit::Exit;
-use crate::problem::{Outcome, Problem};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_io::real::{RealFiles, file_from_fd};
 use holdfast_io::tree::Tree;
 use holdfast_io::{Blocks, Files, OneFile};

@@ -3,8 +3,8 @@
 //! Promise: who is refused for a link is told which it is, and what to do instead.
 //! Never: follows one for anybody.
 
-use crate::exit::Exit;
-use crate::problem::Problem;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::Problem;
 use holdfast_io::errno;
 use rustix::io::Errno;
 use std::io;

@@ -21,9 +21,9 @@ use crate::advice::cure;
 use crate::cli::log::{Existing, LogCommand};
 use crate::commands::logs::{THE_DISK, in_the_way, remade};
 use crate::commands::{accept, link, volume};
-use crate::exit::Exit;
 use crate::output::{Output, Progress};
-use crate::problem::{Outcome, Problem};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_wal::format::Raw;
 use holdfast_wal::{
     FileFault, LabelFault, Log, OpenError, Options, RecordType, Recovery, ReplayError, Stretch,

@@ -7,14 +7,14 @@
 
 use crate::advice::cure;
 use crate::bond::{Loss, RegionNote, accept_memory_lost};
-use crate::claims::{Memory, Verdict};
-use crate::config::MemoryConfig;
-use crate::exit::Exit;
 use crate::found::memory_of;
 use crate::keeper::lock::CATALOGUES;
 use crate::observe::{is_mapped_by, region_problem};
-use crate::problem::{Outcome, Problem};
-use crate::sizes::rounded;
+use holdfast_config::MemoryConfig;
+use holdfast_config::claims::{Memory, Verdict};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::sizes::rounded;
 use holdfast_io::{Files, Kind};
 use holdfast_log::{FileFault, Log, OpenError, Recovery, Source, Spoilt, words};
 use holdfast_memory::{AttachError, CreateError, Medium, MediumSurvival, Region, RegionSpec};

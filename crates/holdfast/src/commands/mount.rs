@@ -4,16 +4,17 @@
 //! Never: mounts anything itself; the mount would end with this command.
 
 use crate::cli::UpgradeCommand;
-use crate::config::Config;
+use crate::configuration;
 use crate::control::{Answer, Command, ask};
-use crate::exit::Exit;
 use crate::output::{Output, Progress};
-use crate::problem::{Outcome, Problem};
+use holdfast_config::Config;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use std::path::{Path, PathBuf};
 
 /// Asks the keeper to attach and mount a volume; returns when it is served.
 pub(crate) fn mount(config: &Path, name: String, output: Output) -> Outcome<()> {
-    let config = Config::load(config)?;
+    let config = configuration::load(config)?;
     // The keeper would say the same, but a misspelt name is told without a keeper too.
     config.volume(&name)?;
     ask_and_print(&config, Command::Mount { name }, output)
@@ -35,7 +36,7 @@ pub(crate) fn upgrade(config: &Path, command: UpgradeCommand, output: Output) ->
             Command::UpgradeVolume { name, binary: absolute(binary)? }
         }
     };
-    ask_and_print(&Config::load(config)?, command, output)
+    ask_and_print(&configuration::load(config)?, command, output)
 }
 
 /// Sends one request to the keeper and prints its answer.

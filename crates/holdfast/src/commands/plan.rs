@@ -11,10 +11,10 @@ mod simulate;
 mod system;
 
 use crate::cli::plan::PlanCommand;
-use crate::exit::Exit;
 use crate::output::{Output, Progress};
-use crate::problem::{Outcome, Problem};
-use crate::sizes::rounded;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::sizes::rounded;
 use holdfast_figures::Figures;
 use holdfast_plan::drawn::Drawing;
 use holdfast_plan::{Configuration, Effort, Load, Machine, Steady};

@@ -5,12 +5,12 @@
 //! Never: restarts the system.
 
 use crate::cli::region::RegionCommand;
-use crate::exit::Exit;
 use crate::observe::region_problem;
 use crate::output::Output;
 use crate::probe::{self, PATTERN_FILE, PROOF_FILE, Proof, Seen};
-use crate::problem::{Outcome, Problem};
-use crate::sizes::rounded;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::sizes::rounded;
 use holdfast_io::Entropy;
 use holdfast_io::real::RealEntropy;
 use holdfast_memory::{AttachError, CreateError, Medium, boot_id};

@@ -5,17 +5,18 @@
 //! that was meant for others, ends it.
 //! Never: goes into the background; a service manager or a shell does that better.
 
-use crate::config::Config;
+use crate::configuration;
 use crate::confinement::confine_keeper;
 use crate::control::Server;
-use crate::exit::Exit;
 use crate::keeper::lock::KeeperLock;
 use crate::keeper::{Keeper, Source, stay_when_memory_is_short};
-use crate::problem::{Outcome, Problem};
 use crate::report::StatusReport;
 use crate::service_manager::ServiceManager;
-use crate::shortage::for_each;
 use crate::signals::obey_orders;
+use crate::threads::for_each;
+use holdfast_config::Config;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_io::private;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +29,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Runs the keeper until it is told to stop.
 pub(crate) fn serve(config_path: PathBuf) -> Outcome<()> {
     let manager = ServiceManager::of_this_process();
-    let config = Config::load(&config_path)?;
+    let config = configuration::load(&config_path)?;
     if config.standby.is_some() {
         let why = "the configuration has [standby], so another host may be serving";
         let remedy = "use `holdfast standby`: it serves when no other host does";

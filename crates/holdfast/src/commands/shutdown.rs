@@ -5,11 +5,12 @@
 //! itself ends with.
 //! Never: cuts anybody off by itself.
 
-use crate::config::Config;
+use crate::configuration;
 use crate::control::{Answer, Asking, Command, KeeperProcess, ask};
 use crate::keeper::left;
 use crate::output::{Output, Progress};
-use crate::problem::{Outcome, Problem};
+use holdfast_config::Config;
+use holdfast_config::problem::{Outcome, Problem};
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ const ASK_EVERY: Duration = Duration::from_secs(2);
 
 /// Has the keeper give every volume back and end.
 pub(crate) fn shutdown(config: &Path, output: Output) -> Outcome<()> {
-    let config = Config::load(config)?;
+    let config = configuration::load(config)?;
     let socket = &config.keeper.socket;
     let keeper = KeeperProcess::at(socket);
     let mut progress = Progress::new();

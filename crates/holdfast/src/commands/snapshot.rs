@@ -6,18 +6,19 @@
 
 use super::disk::{self, Use};
 use super::server::{DiskWords, Disks};
-use crate::claims::Verdict;
 use crate::cli::snapshot::SnapshotCommand;
-use crate::config::{Config, SnapshotConfig};
-use crate::exit::Exit;
+use crate::configuration;
 use crate::orders::{ServerOrders, ServerReady};
 use crate::output::Output;
-use crate::problem::{Outcome, Problem};
-use crate::report::verdict_text;
-use crate::sizes::rounded;
 use crate::vm::{SnapshotService, part};
 use holdfast_blocks::Vdisk;
 use holdfast_client::protocol::{DISK_PREFIX, SNAPSHOT_PREFIX};
+use holdfast_config::claims::Verdict;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::sizes::rounded;
+use holdfast_config::verdict_text;
+use holdfast_config::{Config, SnapshotConfig};
 use holdfast_server::{Departure, RespondError, Responder, ServiceKind, ServiceSpec};
 use holdfast_snapshot::{RespondError as SnapshotError, Snapshot, Snapshots, Source};
 use std::collections::BTreeMap;
@@ -28,7 +29,7 @@ use std::sync::Arc;
 
 /// Does what is asked of snapshots.
 pub(crate) fn snapshot(config: &Path, command: SnapshotCommand, output: Output) -> Outcome<()> {
-    let config = Config::load(config)?;
+    let config = configuration::load(config)?;
     match command {
         SnapshotCommand::Make { service } => make(&config, &service, output),
         SnapshotCommand::List { service } => list(&config, &service, output),

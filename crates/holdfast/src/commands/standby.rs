@@ -7,12 +7,13 @@
 //! Never: serves without a fence; removes what another host left.
 
 use super::serve::{Running, run};
-use crate::config::{Config, StandbyConfig};
-use crate::exit::Exit;
-use crate::problem::{Outcome, Problem};
+use crate::configuration;
 use crate::service_manager::ServiceManager;
-use crate::shortage::thread;
 use crate::terms::{Beat, Begun, Machine, Owned, Owner, Term, Terms};
+use crate::threads::thread;
+use holdfast_config::StandbyConfig;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use std::io;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
@@ -34,7 +35,7 @@ struct Before {
 pub(crate) fn standby(config_path: PathBuf) -> Outcome<()> {
     // Nothing is kept for a keeper that comes later: another host may have taken over by then.
     let manager = ServiceManager::none();
-    let config = Config::load(&config_path)?;
+    let config = configuration::load(&config_path)?;
     let standby = config.standby.clone().ok_or_else(|| {
         let why = "the configuration has no [standby]";
         Problem::new(Exit::Usage, "standing by", why, "add it, or use `holdfast serve`")

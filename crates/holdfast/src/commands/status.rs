@@ -5,18 +5,19 @@
 //! the keeper does not answer (8).
 //! Never: waits for a front end: counters come from the regions.
 
-use crate::config::Config;
+use crate::configuration;
 use crate::control::{Answer, Command, ask};
-use crate::exit::Exit;
 use crate::output::Output;
-use crate::problem::{Outcome, Problem};
 use crate::report::{StatusReport, VolumeStatus};
+use holdfast_config::Config;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Prints the status of everything.
 pub(crate) fn status(config: &Path, output: Output) -> Outcome<Exit> {
-    let config = Config::load(config)?;
+    let config = configuration::load(config)?;
     let report = match ask(&config.keeper.socket, Command::Status, &mut |_| {}) {
         Ok(Answer::Status(report)) => *report,
         Ok(Answer::Text(why)) => {

@@ -21,12 +21,12 @@ mod verify;
 
 use crate::cli::store::{InTree, StoreArgs, StoreCommand};
 use crate::commands::{link, volume};
-use crate::exit::Exit;
 use crate::output::{Output, Progress};
-use crate::problem::{Outcome, Problem};
 use crate::spelling;
 use holdfast_client::ConnectError;
 use holdfast_client::protocol::{HelloFault, Status};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_log::{CreateError, OpenError as LogError};
 use holdfast_pages::OpenError as PagesError;
 use holdfast_store::{Config, OpenError, OpenTreeError, Recovery, Store, TransactionError, Tree};

@@ -5,16 +5,16 @@
 //! Never: writes into the manager's directories.
 
 use crate::cli::SystemdCommand;
-use crate::config::Config;
-use crate::exit::Exit;
+use crate::configuration;
 use crate::output::Output;
-use crate::problem::{Outcome, Problem};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use std::path::Path;
 
 /// Prints what is asked for.
 pub(crate) fn systemd(config: &Path, command: &SystemdCommand, output: Output) -> Outcome<()> {
     let SystemdCommand::Dropin { name, unit } = command;
-    let config = Config::load(config)?;
+    let config = configuration::load(config)?;
     let volume = config.volume(name)?;
     check_unit(unit)?;
     let text = dropin(name, unit, volume.mount.as_deref());

@@ -12,17 +12,18 @@ use super::accept;
 use super::logs::{note_region, open_problem, remade, remove_earlier, until_let_go};
 use super::{link, store};
 use crate::bond::{Loss, RegionNote};
-use crate::claims::PowerSource;
 use crate::cli::table::TableCommand;
-use crate::config::{Config, TableConfig, durability_of};
-use crate::exit::Exit;
+use crate::configuration;
 use crate::found::verdict_of_table;
 use crate::observe::{holder, is_mapped_by, region_problem};
 use crate::orders::{ServerOrders, ServerReady};
 use crate::output::Output;
-use crate::problem::{Outcome, Problem};
-use crate::report::verdict_text;
 use holdfast_client::protocol::TABLE_PREFIX;
+use holdfast_config::claims::PowerSource;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::verdict_text;
+use holdfast_config::{Config, TableConfig, durability_of};
 use holdfast_io::private;
 use holdfast_io::real::RealFiles;
 use holdfast_log::OpenError as LogError;
@@ -45,7 +46,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// Does what is asked of tables.
 pub(crate) fn table(config: &Path, command: TableCommand, output: Output) -> Outcome<()> {
-    let config = Config::load(config)?;
+    let config = configuration::load(config)?;
     match command {
         TableCommand::Make { name } => make(&config, &name, output),
         TableCommand::Accept { name, .. } => accept::memory_of_table(&config, &name, output),

@@ -7,9 +7,8 @@
 use super::front::give_back;
 use super::mount::ask_and_print;
 use crate::bond::is_complete;
-use crate::config::{Config, VolumeConfig, Way};
+use crate::configuration;
 use crate::control::{Command, ask, is_there};
-use crate::exit::Exit;
 use crate::keeper::listeners::refuse_connected;
 use crate::keeper::lock::{keeper_with, server_with};
 use crate::keeper::mounts::elsewhere::{KeptBy, PASSING, copies_text, kept};
@@ -19,10 +18,12 @@ use crate::keeper::whose::{front_end_of, refuse_kept_by_another};
 use crate::keeper::{NOT_ATTACHED, kept_elsewhere};
 use crate::observe::{is_mapped_by, observe, signal};
 use crate::output::{Output, Progress};
-use crate::problem::{Outcome, Problem};
 use crate::pulse::why_stopped;
-use crate::sizes::rounded;
 use holdfast_client::protocol::{DISK_PREFIX, VOLUME_PREFIX};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::sizes::rounded;
+use holdfast_config::{Config, VolumeConfig, Way};
 use holdfast_io::process;
 use holdfast_io::real::RealFiles;
 use holdfast_memory::{Medium, Region};
@@ -39,7 +40,7 @@ const TAKING_UP: Duration = Duration::from_secs(30);
 
 /// Unmounts a volume, by the keeper if one runs.
 pub(crate) fn umount(config: &Path, name: &str, force: bool, output: Output) -> Outcome<()> {
-    let config = Config::load(config)?;
+    let config = configuration::load(config)?;
     if is_there(&config.keeper.socket) {
         match by_the_keeper(&config, name, force, output) {
             // It has ended meanwhile: what it has begun is brought to its end without it.

@@ -9,11 +9,11 @@
 mod handover;
 mod tls;
 
-use crate::config::Protocol;
 use crate::orders::Orders;
 use crate::raw::inherited;
-use crate::shortage::{LACKING, passes};
 use handover::Handover;
+use holdfast_config::Protocol;
+use holdfast_config::shortage::{LACKING, passes};
 use holdfast_front::{fuse, nbd, ublk, vhost_user};
 use holdfast_io::Blocks;
 use holdfast_io::tree::Tree;

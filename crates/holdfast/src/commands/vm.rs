@@ -7,12 +7,13 @@
 mod served;
 
 use crate::cli::vm::VmCommand;
-use crate::config::{Address, Config};
-use crate::exit::Exit;
+use crate::configuration;
 use crate::keeper::taken;
 use crate::output::Output;
-use crate::problem::{Outcome, Problem};
 use crate::vm::{Qmp, QmpError, Snapshot, Taken};
+use holdfast_config::Address;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_io::private;
 use serde_json::{Value, json};
 use std::io;
@@ -42,14 +43,14 @@ pub(crate) fn vm(config: &Path, command: VmCommand, output: Output) -> Outcome<E
     match command {
         VmCommand::Boot { folder, from: None, command } => boot(&folder, &command, fitting),
         VmCommand::Boot { folder, from: Some(from), command } => {
-            let config = Config::load(config)?;
+            let config = configuration::load(config)?;
             boot(&folder, &command, |folder, command| {
                 served::bring(&config, &from, folder, command)
             })
         }
         VmCommand::Snapshot { folder, to: None } => snapshot(&folder, output),
         VmCommand::Snapshot { folder, to: Some(to) } => {
-            served::snapshot(&Config::load(config)?, &folder, &to, output)
+            served::snapshot(&configuration::load(config)?, &folder, &to, output)
         }
     }
 }

@@ -11,9 +11,8 @@ use super::{accept, aside, cached, check, front};
 use crate::advice::cure;
 use crate::bond::{Bond, Wearer, hex, lent, note_complete};
 use crate::cli::VolumeCommand;
-use crate::config::{Config, VolumeConfig, Way};
+use crate::configuration;
 use crate::control::is_there;
-use crate::exit::Exit;
 use crate::found::{memory_of, verdict, verdict_of_log};
 use crate::keeper;
 use crate::keeper::attach::take_free_home;
@@ -22,10 +21,13 @@ use crate::keeper::lock::{CATALOGUES, take_directory};
 use crate::keeper::mounts::our_mount_of;
 use crate::observe::observe;
 use crate::output::{Output, Progress};
-use crate::problem::{Outcome, Problem};
-use crate::report::{OUT_OF_PLACE, verdict_text};
-use crate::shortage::during;
-use crate::sizes::rounded;
+use crate::report::OUT_OF_PLACE;
+use crate::threads::during;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::sizes::rounded;
+use holdfast_config::verdict_text;
+use holdfast_config::{Config, VolumeConfig, Way};
 use holdfast_front::ublk;
 use holdfast_io::Entropy;
 use holdfast_io::private;
@@ -38,7 +40,7 @@ use std::time::{Duration, Instant};
 
 /// Does what is asked of volumes.
 pub(crate) fn volume(config: &Path, command: VolumeCommand, output: Output) -> Outcome<()> {
-    let config = Config::load(config)?;
+    let config = configuration::load(config)?;
     match command {
         VolumeCommand::Make { name } => make(&config, &name, output),
         VolumeCommand::Check { name } => check::check(&config, &name, output),
@@ -195,7 +197,7 @@ fn bind_new((name, volume): (&str, &VolumeConfig), home: &OwnedFd, made: Made) -
 
 /// Makes a log that the server serves.
 pub(super) fn make_served(config: &Path, name: &str, output: Output) -> Outcome<()> {
-    let config = Config::load(config)?;
+    let config = configuration::load(config)?;
     let log = config.log(name)?;
     let whose = format!("log {name}");
     let verdict = verdict_of_log(&whose, log, memory_of(&log.memory), config.keeper.power)?;

@@ -3,12 +3,13 @@
 //! Promise: success means that the volume is served; a failure says why it is not.
 //! Never: mounts anything itself; the keeper does.
 
-use crate::config::Config;
+use crate::configuration;
 use crate::control::{Answer, Command, ask};
-use crate::exit::Exit;
 use crate::output::{Output, Progress};
-use crate::problem::Outcome;
 use crate::report::ATTACHING;
+use holdfast_config::Config;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::Outcome;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -27,7 +28,7 @@ enum Seen {
 
 /// Waits until the volume is served.
 pub(crate) fn wait(config: &Path, name: &str, output: Output) -> Outcome<()> {
-    let config = Config::load(config)?;
+    let config = configuration::load(config)?;
     config.volume(name)?;
     let (begun, mut progress) = (Instant::now(), Progress::new());
     loop {

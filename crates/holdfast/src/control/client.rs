@@ -6,10 +6,10 @@
 //! Never: waits for a keeper to come up.
 
 use super::{Answer, Command, Line, PROTOCOL, Request};
-use crate::exit::Exit;
 use crate::keeper::lock::{in_the_place, keeper_with};
-use crate::problem::{Outcome, Problem};
 use crate::pulse::{why_silent, why_stopped};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_io::private::check_listener;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;

@@ -6,11 +6,11 @@
 //! Never: outlives its keeper; lets the keeper's process end between an act and its answer.
 
 use super::{Answer, Command, Line, PROTOCOL, Request};
-use crate::config::Address;
-use crate::exit::Exit;
 use crate::keeper::{Keeper, taken};
-use crate::problem::{Outcome, Problem};
-use crate::shortage::{beside, thread};
+use crate::threads::{beside, thread};
+use holdfast_config::Address;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_io::private::NamedListener;
 use holdfast_peers::refuse_descriptors;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

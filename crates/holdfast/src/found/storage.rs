@@ -5,9 +5,9 @@
 //! Never: asks a file system, which may hang; looks below an overlay, or through a network.
 
 use super::DEVICES;
-use crate::claims::Storage;
 use crate::keeper::mounts::all_mounts;
 use crate::keeper::unasked;
+use holdfast_config::claims::Storage;
 use rustix::fs::{FileType, major, makedev, minor};
 use std::fs;
 use std::path::Path;

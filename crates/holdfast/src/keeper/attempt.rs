@@ -5,7 +5,7 @@
 //! Never: attaches anything.
 
 use super::{Attached, PROGRESS_EVERY};
-use crate::problem::Outcome;
+use holdfast_config::problem::Outcome;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 

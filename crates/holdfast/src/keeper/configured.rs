@@ -7,11 +7,11 @@
 
 use super::server;
 use super::{Attached, Entry, Keeper, State};
-use crate::config::{Config, VolumeConfig, Way};
-use crate::exit::Exit;
 use crate::orders;
-use crate::problem::{Outcome, Problem};
 use crate::report::{CAME_LATER, START_AGAIN};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::{Config, VolumeConfig, Way};
 use holdfast_memory::Medium;
 
 impl Keeper {

@@ -9,7 +9,7 @@
 use super::Attached;
 use super::mounts::elsewhere::{FileSystem, KeptBy, PASSING, copies_text};
 use super::supervisor::{Snapshot, Supervised};
-use crate::shortage::thread;
+use crate::threads::thread;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -9,11 +9,11 @@
 use super::supervisor::State;
 use super::{Attached, Entry, Keeper, NOT_ATTACHED, PROGRESS_EVERY, RETRY_EVERY, left};
 use crate::bounded;
-use crate::exit::Exit;
 use crate::observe::look;
-use crate::problem::{Outcome, Problem};
-use crate::shortage::{for_each, thread};
 use crate::standstill::Look;
+use crate::threads::{for_each, thread};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_memory::Medium;
 use std::collections::BTreeSet;
 use std::path::PathBuf;

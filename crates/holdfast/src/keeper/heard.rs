@@ -3,8 +3,8 @@
 //! Promise: a process runs only if there is somebody who hears it, and its end is told last.
 //! Never: ends a process.
 
-use crate::problem::{Outcome, Problem};
-use crate::shortage::thread;
+use crate::threads::thread;
+use holdfast_config::problem::{Outcome, Problem};
 use serde::de::DeserializeOwned;
 use std::io::{BufRead, BufReader, PipeReader};
 use std::process::{Child, ExitStatus};

@@ -8,11 +8,11 @@
 use super::mounts::views::{View, views};
 use super::mounts::{Mount, all_mounts, leads_to};
 use crate::bond::Wearer;
-use crate::config::Config;
-use crate::exit::Exit;
 use crate::places::{Place, Within, within};
-use crate::problem::{Outcome, Problem};
 use crate::processes::{HELD_UP, LONG};
+use holdfast_config::Config;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_io::real::RealFiles;
 use holdfast_io::{Files, process};
 use holdfast_volume::{own, unfitness};

@@ -3,7 +3,7 @@
 //! Promise: all who wait hear the same, and are given time to be told before the process ends.
 //! Never: is waited for by anything that has to be done.
 
-use crate::problem::Outcome;
+use holdfast_config::problem::Outcome;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 

@@ -5,10 +5,10 @@
 //! Never: changes anything.
 
 use super::memory::{left_aside, put_under_its_name};
-use crate::config::{Config, VolumeConfig};
-use crate::exit::Exit;
-use crate::problem::{Outcome, Problem};
 use crate::report::{NOT_MADE, VolumeStatus};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::{Config, VolumeConfig};
 use holdfast_memory::Medium;
 
 /// Refuses volumes that are not given back, except those of which enough is known.

@@ -8,11 +8,11 @@
 use super::kept::{part_name, socket_name};
 use super::peers;
 use super::taken;
-use crate::config::{Address, Protocol, VolumeConfig};
-use crate::exit::Exit;
 use crate::orders::SocketOrders;
-use crate::problem::{Outcome, Problem};
 use crate::service_manager::ServiceManager;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::{Address, Protocol, VolumeConfig};
 use holdfast_front::ublk;
 use holdfast_io::private::NamedListener;
 use holdfast_peers::refuse_descriptors;

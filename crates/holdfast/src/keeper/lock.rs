@@ -10,9 +10,9 @@ mod nested;
 
 pub(super) use nested::lock_id;
 
-use crate::exit::Exit;
 use crate::observe::{COMMAND_NAME, FRONT_END_NAME, Holder, SERVER_NAME, is_locked, locked_by};
-use crate::problem::{Outcome, Problem};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_io::private::{self, Folder};
 use holdfast_io::{Shown, process};
 use rustix::fs::{AtFlags, FlockOperation, OFlags, flock, statat};

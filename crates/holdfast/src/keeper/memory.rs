@@ -8,10 +8,10 @@
 //! Never: maps memory or looks into it.
 
 use super::lock::nameless_with;
-use crate::exit::Exit;
 use crate::observe::{Holder, is_locked, is_mapped_by};
-use crate::problem::{Outcome, Problem};
-use crate::shortage::AGAIN;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::shortage::AGAIN;
 use holdfast_io::real::RealEntropy;
 use holdfast_io::{Entropy, private};
 use holdfast_memory::{Medium, Region};

@@ -12,9 +12,9 @@ pub(crate) mod views;
 
 pub(crate) use unmount::{covered_by, covered_text, unmount};
 
-use crate::config::VolumeConfig;
 use crate::processes::{BRIEF, Process, ask_all, is_trusted_process};
 use holdfast_client::protocol::DISK_PREFIX;
+use holdfast_config::VolumeConfig;
 use holdfast_io::{Shown, process};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;

@@ -7,9 +7,9 @@
 use super::disks::Means;
 use super::pace::{OFTEN, Pace};
 use super::{Keeper, Progress, server};
-use crate::exit::Exit;
-use crate::problem::{Outcome, Problem};
-use crate::shortage::thread;
+use crate::threads::thread;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use std::collections::BTreeSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Instant;

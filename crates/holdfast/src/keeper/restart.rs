@@ -6,8 +6,8 @@
 //! that is told for as long. What fails for want of something that comes back is tried for ever.
 //! Never: looks at a clock or a process.
 
-use crate::exit::Exit;
-use crate::problem::Problem;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::Problem;
 use std::time::Duration;
 
 /// A front end that served and lived this long was well; the count of deaths begins anew. One that

@@ -17,20 +17,20 @@ use super::taken;
 use super::upgrade::{END_PATIENCE, Request, Upgrade, open_binary};
 use super::{Progress, RETRY_EVERY, Refuse};
 use crate::bond::RegionNote;
-use crate::claims::PowerSource;
-use crate::config::{Address, Config, ServedLogConfig};
-use crate::exit::Exit;
 use crate::found::{memory_of, verdict_of_log};
 use crate::observe::{Holder, look};
 use crate::orders;
 use crate::orders::{DiskOrders, LogOrders, ServerOrders, ServerReady, ServerReport};
-use crate::problem::{Outcome, Problem};
 use crate::pulse::Pulse;
-use crate::shortage;
 use crate::signals::is_from_outside;
 use crate::standstill::{Look, Marks, Standstill};
+use crate::threads;
 use awaited::{Awaited, are_empty};
 use holdfast_client::protocol::{DISK_PREFIX, LOG_PREFIX, TABLE_PREFIX, VOLUME_PREFIX};
+use holdfast_config::claims::PowerSource;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::{Address, Config, ServedLogConfig};
 use holdfast_io::private::NamedListener;
 use holdfast_io::real::RealFiles;
 use holdfast_memory::{Medium, Region};
@@ -282,7 +282,7 @@ impl ServerLife {
             is_renewing: false,
             left_out: Vec::new(),
         };
-        let thread = shortage::thread("server", move || supervisor.run())?;
+        let thread = threads::thread("server", move || supervisor.run())?;
         let thread = Mutex::new(Some(thread));
         Ok(ServerLife { socket, shared, events: sender, thread })
     }

@@ -7,12 +7,12 @@
 use super::handover::Handover;
 use super::kept::Kept;
 use super::listeners::Listeners;
-use crate::exit::Exit;
 use crate::orders::{Orders, ServerOrders};
-use crate::problem::{Outcome, Problem};
 use crate::pulse::Pulse;
 use crate::raw::inherit_exactly;
 use crate::service_manager::VARIABLES;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use rustix::fs::MemfdFlags;
 use serde::Serialize;
 use std::fs::File;

@@ -17,14 +17,15 @@ use super::pace::{Pace, SELDOM};
 use super::restart::{Death, Deaths, Decision, SHORT_PAUSE};
 use super::spawn::{Held, start_front};
 use super::upgrade::{Request, Upgrade};
-use crate::claims::Verdict;
-use crate::exit::Exit;
 use crate::orders::{Orders, Report, Task};
-use crate::problem::{Outcome, Problem};
 use crate::pulse::Pulse;
-use crate::shortage::{self, AGAIN, LACKING};
 use crate::signals::is_from_outside;
 use crate::standstill::Standstill;
+use crate::threads;
+use holdfast_config::claims::Verdict;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::shortage::{AGAIN, LACKING};
 use holdfast_memory::Medium;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
@@ -254,7 +255,7 @@ impl Supervised {
             unmount,
             watch: Watch::default(),
         };
-        let thread = shortage::thread("supervisor", move || supervisor.run())?;
+        let thread = threads::thread("supervisor", move || supervisor.run())?;
         Ok(Supervised { shared, events: sender, thread: Some(thread) })
     }
 

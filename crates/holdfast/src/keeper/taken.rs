@@ -6,10 +6,10 @@
 
 use super::listeners::parse_tcp;
 use super::peers;
-use crate::config::Address;
-use crate::exit::Exit;
-use crate::problem::Problem;
 use crate::processes::{BRIEF, Process, ask_all, is_trusted_process};
+use holdfast_config::Address;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::Problem;
 use holdfast_io::process;
 use std::fs;
 use std::io;

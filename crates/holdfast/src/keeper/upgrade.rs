@@ -5,8 +5,8 @@
 //! Never: starts or ends a process; who supervises it does.
 
 use super::Progress;
-use crate::exit::Exit;
-use crate::problem::{Outcome, Problem};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use rustix::fs::{Mode, OFlags};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};

@@ -5,10 +5,10 @@
 //! Never: replaces anything itself.
 
 use super::{Keeper, Progress};
-use crate::config::Way;
-use crate::exit::Exit;
-use crate::problem::{Outcome, Problem};
 use crate::report::{CAME_LATER, START_AGAIN};
+use holdfast_config::Way;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use std::path::PathBuf;
 
 impl Keeper {

@@ -7,13 +7,13 @@
 //! moment; lets who could not have got at the home keep it from being taken; counts Holdfast's own
 //! processes, or a shell that only stands where this was typed.
 
-use crate::exit::Exit;
 use crate::keeper::homes::refuse_mounted_parts;
 use crate::keeper::lock::lock_id;
 use crate::keeper::mounts::leads_to;
 use crate::keeper::unasked;
-use crate::problem::{Outcome, Problem};
 use crate::processes::{HELD_UP, LONG, Process, ask, ask_all};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_io::private::has_access_list;
 use holdfast_io::process;
 use reach::Reach;

@@ -5,12 +5,12 @@
 //! Never: takes one that is ending, or has ended, for one that lives.
 
 use super::lock::front_end_with;
-use crate::config::VolumeConfig;
 use crate::control::listens;
-use crate::exit::Exit;
 use crate::observe::{COMMAND_NAME, observe};
-use crate::problem::{Outcome, Problem};
 use crate::processes::{Process, ask};
+use holdfast_config::VolumeConfig;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_io::{Shown, process};
 use std::fs;
 use std::path::{Path, PathBuf};

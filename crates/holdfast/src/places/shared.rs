@@ -7,7 +7,7 @@
 use super::{Id, Within, within};
 use crate::keeper::mounts::{Mount, all_mounts, leads_to};
 use crate::keeper::unasked::behind;
-use crate::shortage::beside;
+use crate::threads::beside;
 use rustix::fs::FileType;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -78,7 +78,7 @@ fn spots(paths: &[&Path]) -> Vec<Spot> {
 /// The first two of these that lead to one place, unless `may_share` says that they may.
 pub(crate) fn shared(
     paths: &[(String, &Path)],
-    may_share: impl Fn(&str, &str) -> bool,
+    may_share: &dyn Fn(&str, &str) -> bool,
 ) -> Option<(usize, usize)> {
     let only: Vec<&Path> = paths.iter().map(|(_, path)| *path).collect();
     let spots = spots(&only);

@@ -4,9 +4,9 @@
 //! nothing.
 //! Never: waits for a front end.
 
-use crate::config::MemoryConfig;
-use crate::sizes::rounded;
 use holdfast_blocks::BlockCache;
+use holdfast_config::MemoryConfig;
+use holdfast_config::sizes::rounded;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

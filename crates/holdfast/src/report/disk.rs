@@ -5,19 +5,20 @@
 
 use super::nbd_tls::NbdTlsStatus;
 use super::section::{Shown, shown};
-use super::{mortal_text, of, verdict_lines};
-use crate::claims::{Failure, Verdict};
-use crate::config::{Config, DiskConfig, Way, way_default};
-use crate::exit::Exit;
+use super::{mortal_text, of};
 use crate::found::memory_of_disk;
 use crate::keeper::memory::Astray;
 use crate::keeper::{ServerSnapshot, Snapshot};
 use crate::observe::is_mapped_by;
-use crate::problem::{Outcome, Problem};
-use crate::sizes::rounded;
 use crate::standstill::Standstill;
 use holdfast_blocks::Vdisk;
 use holdfast_client::protocol::DISK_PREFIX;
+use holdfast_config::claims::{Failure, Verdict};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::sizes::rounded;
+use holdfast_config::verdict_lines;
+use holdfast_config::{Config, DiskConfig, Way, way_default};
 use holdfast_front::ublk;
 use holdfast_memory::{AttachError, Observed, Region};
 use holdfast_server::words;

@@ -5,9 +5,9 @@
 //! Never: finds anything out.
 
 use super::{DiskStatus, LogStatus, ServerStatus, StatusReport, VolumeStatus};
-use crate::exit::Exit;
 use crate::keeper::State;
 use crate::standstill::Standstill;
+use holdfast_config::exit::Exit;
 use serde::{Deserialize, Serialize};
 
 /// How everything is, in a word.

@@ -3,7 +3,7 @@
 //! Promise: it holds of every client that is served: none is asked for less.
 //! Never: looks at a connection, or at a certificate.
 
-use crate::config::NbdTls;
+use holdfast_config::NbdTls;
 use serde::{Deserialize, Serialize};
 
 /// What clients of NBD have to speak.

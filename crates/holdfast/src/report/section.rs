@@ -4,7 +4,7 @@
 //! what the configuration has otherwise is told, with what to do.
 //! Never: looks at the machine.
 
-use crate::config::Section;
+use holdfast_config::Section;
 use std::collections::BTreeMap;
 
 /// What makes the keeper have what the configuration says.

@@ -3,19 +3,20 @@
 //! Promise: as for volumes: the same facts as text and as JSON, which only gains fields.
 //! Never: finds anything out but by looking into a region.
 
+use super::also;
 use super::section::{Shown, shown};
-use super::{also, verdict_lines};
 use crate::bond::Loss;
 use crate::bounded;
-use crate::claims::{Failure, Verdict};
-use crate::config::{Config, ServedLogConfig};
 use crate::found::{memory_of, verdict_of_log};
 use crate::keeper::ServerSnapshot;
 use crate::observe::{Observation, observe};
-use crate::problem::Outcome;
-use crate::sizes::rounded;
 use crate::standstill::Standstill;
 use holdfast_client::protocol::LOG_PREFIX;
+use holdfast_config::claims::{Failure, Verdict};
+use holdfast_config::problem::Outcome;
+use holdfast_config::sizes::rounded;
+use holdfast_config::verdict_lines;
+use holdfast_config::{Config, ServedLogConfig};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -3,15 +3,16 @@
 //! Promise: as for volumes: the same facts as text and as JSON, which only gains fields.
 //! Never: finds anything out but by looking into a region.
 
+use super::of;
 use super::section::{Shown, shown};
-use super::{of, verdict_lines};
-use crate::claims::Verdict;
-use crate::config::{Config, SnapshotConfig};
 use crate::found::memory_of_disk;
 use crate::keeper::ServerSnapshot;
 use crate::observe::is_mapped_by;
-use crate::sizes::rounded;
 use holdfast_client::protocol::SNAPSHOT_PREFIX;
+use holdfast_config::claims::Verdict;
+use holdfast_config::sizes::rounded;
+use holdfast_config::verdict_lines;
+use holdfast_config::{Config, SnapshotConfig};
 use holdfast_memory::Region;
 use holdfast_server::words;
 use serde::{Deserialize, Serialize};

@@ -4,11 +4,11 @@
 //! Never: opens their store.
 
 use super::section::{Shown, shown};
-use super::verdict_lines;
-use crate::claims::Verdict;
-use crate::config::{Config, TableConfig};
 use crate::found::verdict_of_table;
 use crate::keeper::ServerSnapshot;
+use holdfast_config::claims::Verdict;
+use holdfast_config::verdict_lines;
+use holdfast_config::{Config, TableConfig};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! Reports: what people must be able to read in them.
 
 use super::*;
-use crate::config::Config;
-use crate::exit::Exit;
-use crate::problem::Problem;
+use holdfast_config::Config;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::Problem;
 
 fn volume(must_survive: &str) -> VolumeConfig {
     let text = format!(

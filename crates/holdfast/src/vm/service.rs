@@ -4,11 +4,11 @@
 //! an error. A server that is replaced meanwhile costs time, nothing else.
 //! Never: talks to QEMU.
 
-use crate::config::Config;
-use crate::exit::Exit;
-use crate::problem::Problem;
 use holdfast_client::protocol::SNAPSHOT_PREFIX;
 use holdfast_client::{ConnectError, RequestError, ResponderClient};
+use holdfast_config::Config;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::Problem;
 use holdfast_io::Entropy;
 use holdfast_io::private;
 use holdfast_io::real::RealEntropy;

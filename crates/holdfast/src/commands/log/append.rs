@@ -6,9 +6,9 @@
 
 use super::{open, records, what, write_problem};
 use crate::cli::log::Existing;
-use crate::exit::Exit;
 use crate::output::Output;
-use crate::problem::{Outcome, Problem};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_wal::AppendError;
 use std::io::{BufRead, stdin};
 

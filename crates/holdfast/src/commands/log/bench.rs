@@ -6,9 +6,9 @@
 
 use super::{AnyLog, what, write_problem};
 use crate::commands::folder::Folder;
-use crate::exit::Exit;
 use crate::output::{Output, Progress};
-use crate::problem::{Outcome, Problem};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_figures::percentile;
 use holdfast_wal::{Background, Options};
 use serde_json::{Value, json};

@@ -7,9 +7,9 @@ use super::{AnyLog, keys};
 use crate::advice::cure;
 use crate::cli::log::CreateArgs;
 use crate::commands::logs::THE_DISK;
-use crate::exit::Exit;
 use crate::output::Output;
-use crate::problem::{Outcome, Problem};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_wal::{CreateError, Options, Parity, RecordType};
 
 /// Longest name in a label.

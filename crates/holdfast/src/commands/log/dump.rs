@@ -8,7 +8,7 @@ use super::look::{Looked, look};
 use super::{records, replay_problem, write_problem};
 use crate::cli::log::Existing;
 use crate::output::{Output, read_to_end, write_line};
-use crate::problem::Outcome;
+use holdfast_config::problem::Outcome;
 use holdfast_wal::{Entry, Lsn, ReplayError};
 use std::io::{BufWriter, stdout};
 

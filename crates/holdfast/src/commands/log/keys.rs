@@ -4,8 +4,8 @@
 //! before the log is touched; what was read of it is wiped.
 //! Never: shows a key, or a line of the file.
 
-use crate::exit::Exit;
-use crate::problem::{Outcome, Problem};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_wal::{Keys, Options};
 use std::fs::File;
 use std::io::Read;

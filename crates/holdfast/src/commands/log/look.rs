@@ -8,7 +8,7 @@
 use super::{AnyLog, open_problem, open_with};
 use crate::cli::log::Existing;
 use crate::commands::log::keys;
-use crate::problem::Outcome;
+use holdfast_config::problem::Outcome;
 use holdfast_wal::format::Raw;
 use holdfast_wal::{LabelFault, Lsn, OpenError, Options, RecordType, Replay, ReplayBack, Watch};
 use std::io::ErrorKind;

@@ -6,9 +6,9 @@
 //! Never: writes anything if it is only asked what it would do.
 
 use super::{open_problem, what};
-use crate::exit::Exit;
 use crate::output::{Output, Progress};
-use crate::problem::{Outcome, Problem};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_wal::{BrokenSet, FileFault, OpenError, RepairError, Repaired, Stretch};
 use serde_json::{Value, json};
 use std::path::Path;

@@ -8,8 +8,8 @@ use super::look::is_left_as_it_is;
 use super::{AnyLog, keys, open_problem};
 use crate::cli::log::Existing;
 use crate::output::Output;
-use crate::problem::Outcome;
-use crate::sizes::rounded;
+use holdfast_config::problem::Outcome;
+use holdfast_config::sizes::rounded;
 use holdfast_wal::{OpenError, Options, Outline, RecordType, Recovery};
 use std::path::Path;
 

@@ -8,7 +8,7 @@ use super::look::{AnyWatch, look};
 use super::{keys, open_problem, records, replay_problem, write_problem};
 use crate::cli::log::Existing;
 use crate::output::{Output, write_line};
-use crate::problem::Outcome;
+use holdfast_config::problem::Outcome;
 use holdfast_wal::{Entry, Options, RecordType, ReplayError};
 use std::io::stdout;
 use std::time::Duration;

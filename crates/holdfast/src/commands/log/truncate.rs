@@ -5,9 +5,9 @@
 
 use super::{Opened, open, what, write_problem};
 use crate::cli::log::{Existing, TruncateArgs};
-use crate::exit::Exit;
 use crate::output::Output;
-use crate::problem::{Outcome, Problem};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_wal::{CheckpointError, Lsn, TruncateError};
 use std::fmt::Display;
 use std::path::Path;

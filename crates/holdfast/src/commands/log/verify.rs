@@ -6,10 +6,10 @@
 
 use super::{open_problem, what};
 use crate::commands::logs::in_the_way;
-use crate::exit::Exit;
 use crate::output::{Output, Progress};
-use crate::problem::{Outcome, Problem};
-use crate::sizes::rounded;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::sizes::rounded;
 use holdfast_wal::{CheckVerdict, Damage, FileFault, Spoilt, Verified};
 use serde_json::{Value, json};
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! The memory of a log as it is taken up.
 
 use super::*;
-use crate::claims::MediumKind;
-use crate::sizes::Size;
+use holdfast_config::claims::MediumKind;
+use holdfast_config::sizes::Size;
 use holdfast_io::real::RealFiles;
 use holdfast_log::LogConfig;
 

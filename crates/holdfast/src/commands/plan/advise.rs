@@ -7,8 +7,8 @@
 use super::{bytes, long_text, refused, request_text, system, system_json, system_text, write};
 use crate::cli::plan::System;
 use crate::output::{Output, Progress};
-use crate::problem::Outcome;
-use crate::sizes::rounded;
+use holdfast_config::problem::Outcome;
+use holdfast_config::sizes::rounded;
 use holdfast_plan::{Advice, Best, Configuration, Effort, Machine, NoAdvice, Tried, drawn};
 use serde_json::{Value, json};
 use std::fmt::Write;

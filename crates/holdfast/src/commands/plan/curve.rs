@@ -6,7 +6,7 @@
 use super::{say, steady_json, system, system_json, system_text, write};
 use crate::cli::plan::System;
 use crate::output::{Output, Progress};
-use crate::problem::Outcome;
+use holdfast_config::problem::Outcome;
 use holdfast_plan::{Configuration, Curve, Effort, Steady, drawn};
 use serde_json::{Value, json};
 use std::fmt::Write;

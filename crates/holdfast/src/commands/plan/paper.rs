@@ -6,7 +6,7 @@
 
 use super::{say, write};
 use crate::output::{Output, Progress};
-use crate::problem::Outcome;
+use holdfast_config::problem::Outcome;
 use holdfast_plan::paper::{Compared, Named, compare, run};
 use holdfast_plan::{Effort, drawn};
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@
 use super::{long_text, refused, request_text, steady_json, system, system_json, system_text};
 use crate::cli::plan::System;
 use crate::output::{Output, Progress};
-use crate::problem::Outcome;
+use holdfast_config::problem::Outcome;
 use holdfast_plan::{Configuration, Effort, Filled, Machine, Steady, WarmUp, steady, warm_up};
 use serde_json::{Value, json};
 

@@ -6,9 +6,9 @@
 
 use super::refused;
 use crate::cli::plan::{CleanPagesName, ColdPagesName, PlanFile, Settings, System};
-use crate::exit::Exit;
-use crate::problem::{Outcome, Problem};
-use crate::sizes::Size;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::sizes::Size;
 use holdfast_plan::paper::Named;
 use holdfast_plan::{
     CleanPages, ColdPages, Configuration, ConfigurationFault, Load, Machine, Mix, Trace, TraceFault,

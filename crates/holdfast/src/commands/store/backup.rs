@@ -7,9 +7,9 @@
 use super::{Opened, refused, restore};
 use crate::cli::store::StoreArgs;
 use crate::commands::link;
-use crate::exit::Exit;
 use crate::output::{Output, Progress};
-use crate::problem::{Outcome, Problem};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_pages::{BackupError as PagesError, RestoreError};
 use holdfast_store::{BackUpError, OpenError, Progress as Done};
 use std::path::Path;

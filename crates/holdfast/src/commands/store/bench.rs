@@ -7,9 +7,9 @@
 use super::bank::{BRANCHES, Bank, Measured};
 use super::{failed, what};
 use crate::commands::folder::Folder;
-use crate::exit::Exit;
 use crate::output::{Output, Progress};
-use crate::problem::{Outcome, Problem};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_figures::percentile;
 use holdfast_store::Durability;
 use serde_json::{Value, json};

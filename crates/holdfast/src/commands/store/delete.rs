@@ -5,9 +5,9 @@
 
 use super::{Opened, bytes};
 use crate::cli::store::InTree;
-use crate::exit::Exit;
 use crate::output::Output;
-use crate::problem::{Outcome, Problem};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_store::Durability;
 
 /// What it does, for messages.

@@ -5,10 +5,10 @@
 
 use super::{Opened, bytes};
 use crate::cli::store::InTree;
-use crate::exit::Exit;
 use crate::output::Output;
-use crate::problem::{Outcome, Problem};
 use crate::spelling;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 
 /// What it does, for messages.
 const DOING: &str = "reading";

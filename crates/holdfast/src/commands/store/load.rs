@@ -6,11 +6,11 @@
 
 use super::{Opened, what};
 use crate::cli::store::InTree;
-use crate::exit::Exit;
 use crate::output::{Output, Progress};
-use crate::problem::{Outcome, Problem};
-use crate::sizes::rounded;
 use crate::spelling;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::sizes::rounded;
 use holdfast_store::{Durability, Transaction, Tree};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, stdin};

@@ -6,7 +6,7 @@
 use super::{Opened, bytes};
 use crate::cli::store::InTree;
 use crate::output::Output;
-use crate::problem::Outcome;
+use holdfast_config::problem::Outcome;
 use holdfast_store::Durability;
 
 /// What it does, for messages.

@@ -6,10 +6,10 @@
 use super::{refused, what};
 use crate::cli::store::StoreArgs;
 use crate::commands::link;
-use crate::exit::Exit;
 use crate::moment::time;
 use crate::output::{Output, Progress};
-use crate::problem::{Outcome, Problem};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_pages::{At, OpenArchiveError, RestoreError as PagesError, RunFault};
 use holdfast_store::{OpenError, RestoreError};
 use std::path::Path;

@@ -7,8 +7,8 @@
 use super::{Opened, bytes};
 use crate::cli::store::{InTree, ScanArgs};
 use crate::output::{Output, read_to_end, write_line};
-use crate::problem::Outcome;
 use crate::spelling;
+use holdfast_config::problem::Outcome;
 use holdfast_store::{Direction, KeyValue, Store, TransactionError, Tree};
 use std::io::{self, BufWriter, Write, stdout};
 use std::ops::Bound;

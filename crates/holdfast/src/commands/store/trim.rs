@@ -6,8 +6,8 @@
 use super::Opened;
 use crate::cli::store::StoreArgs;
 use crate::output::Output;
-use crate::problem::Outcome;
-use crate::sizes::rounded;
+use holdfast_config::problem::Outcome;
+use holdfast_config::sizes::rounded;
 use holdfast_store::{Config, Keep};
 use serde_json::json;
 

@@ -6,9 +6,9 @@
 
 use super::Opened;
 use crate::cli::store::StoreArgs;
-use crate::exit::Exit;
 use crate::output::{Output, Progress};
-use crate::problem::{Outcome, Problem};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_store::{CheckedTrees, FaultKind, PageNumber, Verified, VerifyFault};
 use serde_json::{Value, json};
 

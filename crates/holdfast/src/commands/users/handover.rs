@@ -4,9 +4,9 @@
 //! stands. What another version left and nobody here knows is a line in the log.
 //! Never: reads or writes a connection.
 
-use crate::config::Protocol;
 use crate::orders::HandoverOrders;
 use crate::raw::inherited;
+use holdfast_config::Protocol;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 use rustix::net::{

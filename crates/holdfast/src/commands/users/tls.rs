@@ -4,10 +4,10 @@
 //! key in the configuration.
 //! Never: keeps a file open, or tells what is in one.
 
-use crate::config::NbdTls;
-use crate::exit::Exit;
 use crate::orders::Orders;
-use crate::problem::{Outcome, Problem};
+use holdfast_config::NbdTls;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_front::nbd::Tls;
 use std::path::Path;
 

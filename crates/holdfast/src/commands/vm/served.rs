@@ -5,11 +5,11 @@
 //! Never: touches memory or disks before the snapshot is known to fit the machine.
 
 use super::{can_be_saved, memory, save_state};
-use crate::config::Config;
-use crate::exit::Exit;
 use crate::output::Output;
-use crate::problem::{Outcome, Problem};
 use crate::vm::{Qmp, QmpError, ServiceError, Snapshot, SnapshotService, Taken, part};
+use holdfast_config::Config;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use serde_json::json;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Who waits for an attachment.
 
 use super::*;
-use crate::exit::Exit;
-use crate::problem::Problem;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::Problem;
 
 #[test]
 fn everybody_who_waits_hears_how_an_attachment_ended() {

@@ -14,7 +14,7 @@ fn volume(addresses: &[Address]) -> VolumeConfig {
          memory = {{ medium = \"shm\", size = \"64MiB\" }}\n",
         addresses.iter().map(ToString::to_string).collect::<Vec<_>>()
     );
-    crate::config::Config::parse(&text).unwrap().volumes.remove("v").unwrap()
+    holdfast_config::Config::parse(&text).unwrap().volumes.remove("v").unwrap()
 }
 
 /// A port that nobody listens at now.

@@ -6,13 +6,13 @@
 //! Never: reads a directory: a home of a million files costs what an empty one does. Sees what
 //! runs in a PID namespace that this process does not see.
 
-use crate::exit::Exit;
 use crate::keeper::mounts::{Mount, all_mounts, leads_to, mounts_of};
 use crate::places::Within;
-use crate::problem::{Outcome, Problem};
 use crate::processes::{
     Answer, BRIEF, HELD_UP, LONG, Process, ask_all, ask_one, is_trusted_process,
 };
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_io::process;
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -5,8 +5,8 @@
 //! is not hidden by mistake.
 //! Never: follows a link that somebody else can have made.
 
-use crate::exit::Exit;
-use crate::problem::{Outcome, Problem};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_front::fuse::{MountError, MountOptions, mount_on};
 use holdfast_io::private;
 use rustix::fs::{Dir, fstat};

@@ -8,9 +8,9 @@
 
 use super::{Mount, SHOWN_MAX, all_mounts, leads_to, our_mount_at};
 use crate::bounded;
-use crate::exit::Exit;
-use crate::problem::{Outcome, Problem};
 use crate::processes::{BRIEF, HELD_UP, Process, ask, ask_all, is_trusted_process};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_io::{Shown, process};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, fstatfs, open};

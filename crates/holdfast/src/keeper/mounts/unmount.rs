@@ -6,8 +6,8 @@
 //! Never: follows a link, or says that a mount is gone that is not.
 
 use super::{Mount, all_mounts, users_text};
-use crate::exit::Exit;
-use crate::problem::{Outcome, Problem};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_io::Shown;
 use rustix::fs::{Mode, OFlags, open, openat};
 use rustix::io::Errno;

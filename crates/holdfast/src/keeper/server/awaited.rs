@@ -7,14 +7,14 @@
 //! more often than [`SELDOM`].
 
 use super::{Held, Running, State, Supervisor};
-use crate::exit::Exit;
 use crate::keeper::lock::holder_of_directory;
 use crate::keeper::pace::{Pace, SELDOM};
 use crate::keeper::upgrade::END_PATIENCE;
 use crate::observe::{Holder, holder, is_locked, locked_by};
 use crate::orders::ServerOrders;
-use crate::problem::Problem;
 use holdfast_client::protocol::{DISK_PREFIX, SNAPSHOT_PREFIX, TABLE_PREFIX};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::Problem;
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::fs::File;

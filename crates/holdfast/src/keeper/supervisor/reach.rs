@@ -6,12 +6,12 @@
 //! with it.
 
 use super::{Front, State, Supervisor, start_again};
-use crate::config::Address;
-use crate::exit::Exit;
 use crate::keeper::taken;
 use crate::keeper::upgrade::END_PATIENCE;
 use crate::orders::Task;
-use crate::problem::{Outcome, Problem};
+use holdfast_config::Address;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use rustix::process::Signal;
 use std::path::Path;
 use std::time::Instant;

@@ -8,7 +8,7 @@ use super::{Front, Phase, State, Supervisor};
 use crate::keeper::restart::Deaths;
 use crate::keeper::upgrade::{END_PATIENCE, Request, Upgrade};
 use crate::orders::Task;
-use crate::problem::Problem;
+use holdfast_config::problem::Problem;
 use rustix::process::Signal;
 use std::time::Instant;
 

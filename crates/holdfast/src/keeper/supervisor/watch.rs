@@ -6,11 +6,11 @@
 //! Never: ends what stands still: it has lost nothing, and goes on when its reason is gone.
 
 use super::{Snapshot, State, Supervisor};
-use crate::exit::Exit;
 use crate::observe::look;
-use crate::problem::{Outcome, Problem};
 use crate::pulse::{Pulse, what_it_does, why_silent};
 use crate::standstill::{Marks, Standstill};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use std::time::{Duration, Instant};
 
 /// How often is looked.

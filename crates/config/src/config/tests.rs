@@ -1,7 +1,10 @@
 //! The configuration: what is accepted, what is filled in, what is refused and in which words.
 
 use super::*;
-use crate::claims::Class;
+use crate::claims::{Class, Failure, Memory};
+use crate::sizes::Size;
+use crate::sockets::Protocol;
+use crate::values::Cache;
 
 const WHOLE: &str = r#"
 [keeper]

@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 const OLD_PREFIX: &str = "holdfast-";
 
 /// The file of a region of this name.
-pub(crate) fn region_of(name: &str) -> PathBuf {
+pub fn region_of(name: &str) -> PathBuf {
     private::memory_folder().join(name)
 }
 
 /// Where the region for this path is now: there, unless only an earlier version has made one.
-pub(super) fn where_it_is(path: PathBuf) -> PathBuf {
+pub(crate) fn where_it_is(path: PathBuf) -> PathBuf {
     match old_place(&path, &private::memory_folder()) {
         Some(old) if !path.exists() && private::open(&old, false).is_ok() => old,
         _ => path,

@@ -12,7 +12,7 @@ use std::fmt;
 
 /// One failure, complete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Problem {
+pub struct Problem {
     /// What was being done, such as `attaching volume pgwal`.
     pub what: String,
     /// Why it failed.
@@ -27,11 +27,11 @@ pub(crate) struct Problem {
 }
 
 /// The result of most of this program.
-pub(crate) type Outcome<T> = Result<T, Problem>;
+pub type Outcome<T> = Result<T, Problem>;
 
 impl Problem {
     /// A failure with its three sentences. `why` is anything printable, most often an `io::Error`.
-    pub(crate) fn new(
+    pub fn new(
         exit: Exit,
         what: impl Into<String>,
         why: impl fmt::Display,
@@ -47,7 +47,7 @@ impl Problem {
     }
 
     /// [`Self::new`] for an error that may be one that passes.
-    pub(crate) fn caused(
+    pub fn caused(
         exit: Exit,
         what: impl Into<String>,
         why: impl Error + 'static,
@@ -58,12 +58,12 @@ impl Problem {
     }
 
     /// With a second one, met on the way out, which says how things are left by its exit code.
-    pub(crate) fn and(self, second: Problem) -> Problem {
+    pub fn and(self, second: Problem) -> Problem {
         Problem { remedy: format!("{}; then {second}", self.remedy), exit: second.exit, ..self }
     }
 
     /// All that is against something: whoever hears of it hears of each.
-    pub(crate) fn all(problems: impl IntoIterator<Item = Problem>) -> Outcome<()> {
+    pub fn all(problems: impl IntoIterator<Item = Problem>) -> Outcome<()> {
         problems.into_iter().reduce(Problem::and).map_or(Ok(()), Err)
     }
 }

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
-pub(crate) enum Exit {
+pub enum Exit {
     /// Done.
     Ok = 0,
     /// The machine refused something: a file, a device, a permission.
@@ -40,7 +40,7 @@ pub(crate) enum Exit {
 
 impl Exit {
     /// Every code with its meaning, for the long help.
-    pub(crate) const HELP: &'static str = "Exit codes: 0 done; 1 the machine refused something; \
+    pub const HELP: &'static str = "Exit codes: 0 done; 1 the machine refused something; \
         2 wrong command line or configuration; 3 refused by the claims; 4 no keeper is running; \
         5 in use by somebody else; 6 damaged, or of another version; \
         7 `status` shows something that is not served, or stands still; \
@@ -49,7 +49,7 @@ impl Exit {
         141 done, and nobody read the result to its end.";
 
     /// True for a fault that the next attempt meets again, so that restarting is of no use.
-    pub(crate) fn stays(self) -> bool {
+    pub fn stays(self) -> bool {
         matches!(self, Exit::Usage | Exit::Claims | Exit::Damaged)
     }
 }

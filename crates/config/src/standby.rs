@@ -3,7 +3,7 @@
 //! Promise: as for volumes: what is returned was checked without looking at the machine.
 //! Never: lets a host take over without a fence.
 
-use super::{check_name, check_path};
+use crate::values::{check_name, check_path};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,7 +17,7 @@ const BEATS: u32 = 10;
 /// `[standby]`
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct StandbyConfig {
+pub struct StandbyConfig {
     /// What this host is called.
     pub host: String,
     /// A folder on storage that every host has.
@@ -35,7 +35,7 @@ fn patience_default() -> u64 {
 }
 
 impl StandbyConfig {
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         check_name(&self.host).map_err(|why| format!("host: {why}"))?;
         check_path("folder", &self.folder)?;
         if self.patience_ms < PATIENCE_MS_MIN {
@@ -48,12 +48,12 @@ impl StandbyConfig {
     }
 
     /// How long the owner may be silent.
-    pub(crate) fn patience(&self) -> Duration {
+    pub fn patience(&self) -> Duration {
         Duration::from_millis(self.patience_ms)
     }
 
     /// How often the owner says that it lives.
-    pub(crate) fn beat_every(&self) -> Duration {
+    pub fn beat_every(&self) -> Duration {
         self.patience() / BEATS
     }
 }

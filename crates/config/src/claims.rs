@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
 )]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Failure {
+pub enum Failure {
     /// Death of any process: database, front end, keeper.
     Process,
     /// Death of the operating system with the machine staying powered: panic, reset.
@@ -26,14 +26,13 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// All of them, mildest first.
-    pub(crate) const ALL: [Failure; 4] =
-        [Failure::Process, Failure::Os, Failure::Power, Failure::Machine];
+    pub const ALL: [Failure; 4] = [Failure::Process, Failure::Os, Failure::Power, Failure::Machine];
 
     /// What `must_survive` is when a volume does not say.
-    pub(crate) const DEFAULT: [Failure; 3] = [Failure::Process, Failure::Os, Failure::Power];
+    pub const DEFAULT: [Failure; 3] = [Failure::Process, Failure::Os, Failure::Power];
 
     /// The word used in configuration, reports and documents.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Failure::Process => "process",
             Failure::Os => "os",
@@ -43,7 +42,7 @@ impl Failure {
     }
 
     /// What the failure is, for people.
-    pub(crate) fn meaning(self) -> &'static str {
+    pub fn meaning(self) -> &'static str {
         match self {
             Failure::Process => "any process dies: the database, the front end, the keeper",
             Failure::Os => "the operating system dies and the machine stays powered",
@@ -56,7 +55,7 @@ impl Failure {
 /// What a region is to be made of, as the configuration has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum MediumKind {
+pub enum MediumKind {
     /// Heap of the front end.
     Private,
     /// A file in `/dev/shm`.
@@ -71,7 +70,7 @@ pub(crate) enum MediumKind {
 
 impl MediumKind {
     /// The word used in configuration, reports and documents.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             MediumKind::Private => "private",
             MediumKind::Shm => "shm",
@@ -84,7 +83,7 @@ impl MediumKind {
 
 /// What a region is made of, as it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Memory {
+pub enum Memory {
     /// Heap of the front end.
     Private,
     /// A file in `/dev/shm`.
@@ -103,7 +102,7 @@ pub(crate) enum Memory {
 
 impl Memory {
     /// All of them.
-    pub(crate) const ALL: [Memory; 7] = [
+    pub const ALL: [Memory; 7] = [
         Memory::Private,
         Memory::Shm,
         Memory::Hugetlb,
@@ -130,7 +129,7 @@ impl Memory {
 /// What keeps the machine alive while memory is emptied to disk after the mains failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum PowerSource {
+pub enum PowerSource {
     /// Nothing does.
     #[default]
     None,
@@ -139,7 +138,7 @@ pub(crate) enum PowerSource {
 /// When a write is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Class {
+pub enum Class {
     /// When the region has it.
     Memory,
     /// When the log's device has it.
@@ -148,7 +147,7 @@ pub(crate) enum Class {
 
 /// A failure that an acknowledgement from this memory would not survive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Gap {
+pub struct Gap {
     /// Which.
     pub failure: Failure,
     /// True if `must_survive` names it: it is then a reason to write through.
@@ -161,7 +160,7 @@ pub(crate) struct Gap {
 
 /// What a volume's acknowledgements mean.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Verdict {
+pub struct Verdict {
     /// When writes are acknowledged.
     pub class: Class,
     /// The failures that an acknowledged write survives.
@@ -174,7 +173,7 @@ pub(crate) struct Verdict {
 
 /// What a log is kept on, and what it is applied to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Storage {
+pub enum Storage {
     /// A disk, as far as the kernel tells. It is assumed to obey flush.
     Disk,
     /// RAM that goes with the system, whatever it is called: what of it, and where.
@@ -183,7 +182,7 @@ pub(crate) enum Storage {
 
 impl Storage {
     /// RAM if either is.
-    pub(crate) fn or(self, other: impl FnOnce() -> Storage) -> Storage {
+    pub fn or(self, other: impl FnOnce() -> Storage) -> Storage {
         if self == Storage::Disk { other() } else { self }
     }
 
@@ -203,11 +202,7 @@ impl Storage {
 
 impl Verdict {
     /// The verdict where log and home are kept on this, or why that cannot keep what is asked.
-    pub(crate) fn stored_on(
-        self,
-        storage: &Storage,
-        must_survive: &[Failure],
-    ) -> Result<Verdict, String> {
+    pub fn stored_on(self, storage: &Storage, must_survive: &[Failure]) -> Result<Verdict, String> {
         refuse_gaps(storage, must_survive)?;
         let is_kept = |failure: &Failure| storage.gap(*failure).is_none();
         let survives: Vec<_> = self.survives.into_iter().filter(is_kept).collect();
@@ -216,7 +211,7 @@ impl Verdict {
     }
 
     /// What is left of it when no other process would find the memory.
-    pub(crate) fn without_memory(self) -> Verdict {
+    pub fn without_memory(self) -> Verdict {
         match self.class {
             Class::Disk => self,
             Class::Memory => {
@@ -228,7 +223,7 @@ impl Verdict {
 
 /// What claims are computed from.
 #[derive(Clone, Debug)]
-pub(crate) struct Facts<'a> {
+pub struct Facts<'a> {
     /// What the region is made of.
     pub memory: Memory,
     /// What powers the machine when the mains fail.
@@ -240,7 +235,7 @@ pub(crate) struct Facts<'a> {
 }
 
 /// The verdict, or why no class of acknowledgement can keep what is asked.
-pub(crate) fn judge(facts: &Facts<'_>) -> Result<Verdict, String> {
+pub fn judge(facts: &Facts<'_>) -> Result<Verdict, String> {
     if facts.must_survive.is_empty() {
         return Err("must_survive is empty: an acknowledgement that survives nothing says \
                     nothing; name at least \"process\""
@@ -285,7 +280,7 @@ fn disk_survives(failure: Failure) -> bool {
 }
 
 /// None if this memory survives the failure; else why not, and what would supply it.
-pub(crate) fn memory_gap(
+pub fn memory_gap(
     memory: Memory,
     power: PowerSource,
     failure: Failure,
@@ -326,7 +321,7 @@ const PMEM: &str = "medium = \"pmem\": a file on a file system that is mounted w
                     persistent memory or on RAM reserved with memmap=";
 
 /// The failure x medium matrix as a Markdown table, for `docs/guarantees.md`.
-pub(crate) fn matrix() -> String {
+pub fn matrix() -> String {
     let mut text = String::from("| acknowledged by |");
     Failure::ALL.iter().for_each(|failure| text += &format!(" {} |", failure.word()));
     text += "\n|---|";

@@ -4,17 +4,19 @@
 //! itself keeps it: nobody looks into the store's mapping.
 //! Never: allows a user that the file does not name, but the one who runs the keeper.
 
-use super::served::{check_access, clients_default, uids_default};
-use super::{
-    Failure, MediumKind, MemoryConfig, check_path, log_config, must_survive_default, region_of,
-    segment_for, verdict_of,
-};
+use crate::access::{check_access, clients_default, uids_default};
 use crate::claims::{Class, Facts, Memory, PowerSource, Verdict};
+use crate::claims::{Failure, MediumKind};
 use crate::problem::Outcome;
+use crate::regions::region_of;
+use crate::section::{Section, region};
+use crate::values::{
+    MemoryConfig, check_path, log_config, must_survive_default, segment_for, verdict_of,
+};
 use holdfast_log::LogConfig;
 use holdfast_store::{Config as StoreConfig, Durability, LogPlace};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The directory of a store's log, in that of the store.
 const LOG: &str = "log";
@@ -22,7 +24,7 @@ const LOG: &str = "log";
 /// `[table.NAME]`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct TableConfig {
+pub struct TableConfig {
     /// The directory of the store that has the tables.
     pub store: PathBuf,
     /// The ring of the store's log. Its `shm` file is `/dev/shm/holdfast/table-NAME` unless it says
@@ -42,9 +44,10 @@ pub(crate) struct TableConfig {
     pub clients_max: u32,
 }
 
-impl TableConfig {
-    /// Fills in what has a default that depends on the name, then checks every field.
-    pub(super) fn complete(&mut self, name: &str) -> Result<(), String> {
+impl Section for TableConfig {
+    const KIND: &'static str = "table";
+
+    fn complete(&mut self, name: &str) -> Result<(), String> {
         if self.memory.medium == MediumKind::Shm && self.memory.path.is_none() {
             self.memory.path = Some(region_of(&format!("table-{name}")));
         }
@@ -54,19 +57,25 @@ impl TableConfig {
         check_access(&self.allow_uids, self.clients_max)
     }
 
+    fn paths(&self) -> Vec<(&'static str, &Path)> {
+        [("store", &*self.store)].into_iter().chain(region(self.memory.path.as_deref())).collect()
+    }
+}
+
+impl TableConfig {
     /// The directory of the store's log.
-    pub(crate) fn log(&self) -> PathBuf {
+    pub fn log(&self) -> PathBuf {
         self.store.join(LOG)
     }
 
     /// The log's sizes.
-    pub(crate) fn log_config(&self) -> LogConfig {
+    pub fn log_config(&self) -> LogConfig {
         let segment = segment_for(&self.memory, None).expect("the configuration was checked");
         log_config(&self.memory, Some(segment))
     }
 
     /// The store with its log's ring in this memory.
-    pub(crate) fn store_config(&self) -> StoreConfig {
+    pub fn store_config(&self) -> StoreConfig {
         let segment = segment_for(&self.memory, None).expect("the configuration was checked");
         let log = LogPlace::Embedded {
             memory: self.memory.medium(),
@@ -77,7 +86,7 @@ impl TableConfig {
     }
 
     /// What acknowledgements mean.
-    pub(crate) fn verdict(&self, name: &str, power: PowerSource) -> Outcome<Verdict> {
+    pub fn verdict(&self, name: &str, power: PowerSource) -> Outcome<Verdict> {
         // Only the mapping tells whether a file is persistent memory, and the store has it.
         let memory = match self.memory.medium {
             MediumKind::Private => Memory::Private,
@@ -92,7 +101,7 @@ impl TableConfig {
 }
 
 /// What a class means to a store.
-pub(crate) fn durability_of(verdict: &Verdict) -> Durability {
+pub fn durability_of(verdict: &Verdict) -> Durability {
     match verdict.class {
         Class::Memory => Durability::Memory,
         Class::Disk => Durability::Disk,

@@ -3,15 +3,15 @@
 //! Promise: what is returned names files by absolute paths, beside an `nbd` that uses them.
 //! Never: opens a file.
 
-use super::check_path;
-use super::sockets::Address;
+use crate::sockets::Address;
+use crate::values::check_path;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// Files in PEM. With it, all clients of `nbd` have to speak TLS.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct NbdTls {
+pub struct NbdTls {
     /// The server's certificate, and behind it those of who signed it.
     pub certificate: PathBuf,
     /// The key that belongs to it.
@@ -30,7 +30,7 @@ impl NbdTls {
 }
 
 /// What is wrong with it.
-pub(super) fn check(tls: Option<&NbdTls>, nbd: &[Address]) -> Result<(), String> {
+pub(crate) fn check(tls: Option<&NbdTls>, nbd: &[Address]) -> Result<(), String> {
     let Some(tls) = tls else { return Ok(()) };
     if nbd.is_empty() {
         return Err(

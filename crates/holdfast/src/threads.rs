@@ -1,41 +1,14 @@
-//! What the system does not have at the moment.
+//! Work on threads of its own, where the system has threads.
 //!
-//! Promise: one answer to whether an error will pass by itself: there is no process, thread,
-//! descriptor or memory just now, because others have them all. Work that is better done on a
-//! thread of its own is done without one, or is an error of whoever asked for it.
-//! Never: waits for them to come back.
+//! Promise: work that is better done on a thread of its own is done without one if there is none,
+//! or is an error of whoever asked for it.
+//! Never: waits for threads to come back.
 
-use crate::exit::Exit;
-use crate::problem::{Outcome, Problem};
-use std::error::Error;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle, ScopedJoinHandle, scope};
-
-/// What a call says for want of processes, threads, descriptors or memory.
-const SHORT: [i32; 4] = [libc::EAGAIN, libc::ENOMEM, libc::EMFILE, libc::ENFILE];
-
-/// What a process of the keeper's ends with that lacks something and cannot say: `EX_TEMPFAIL`.
-pub(crate) const LACKING: i32 = 75;
-
-/// What becomes of something that is lacking.
-pub(crate) const AGAIN: &str = "it is tried again every second";
-
-/// Whether this is, or came of, a lack that passes.
-pub(crate) fn passes(error: &(dyn Error + 'static)) -> bool {
-    let of_io = |error: &io::Error| match error.raw_os_error() {
-        Some(number) => SHORT.contains(&number),
-        // Its source is only what lies behind the error that it holds.
-        None => error.get_ref().is_some_and(|held| passes(held)),
-    };
-    let is_short =
-        match (error.downcast_ref::<io::Error>(), error.downcast_ref::<rustix::io::Errno>()) {
-            (Some(error), _) => of_io(error),
-            (_, Some(error)) => SHORT.contains(&error.raw_os_error()),
-            (None, None) => false,
-        };
-    is_short || error.source().is_some_and(passes)
-}
 
 /// A thread of its own for `work`, or why there is none.
 pub(crate) fn thread<T: Send + 'static>(
@@ -112,6 +85,3 @@ pub(crate) fn no_thread(name: &str, error: io::Error) -> Problem {
     let what = format!("making the thread {name:?}");
     Problem::caused(Exit::Failed, what, error, "end some processes and try again")
 }
-
-#[cfg(test)]
-mod tests;

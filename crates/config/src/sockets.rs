@@ -17,7 +17,7 @@ const DEVICES_MAX: u32 = 1 << 20;
 /// What is spoken at a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Protocol {
+pub enum Protocol {
     /// For whatever speaks NBD.
     Nbd,
     /// vhost-user-blk, for hypervisors on this machine.
@@ -26,7 +26,7 @@ pub(crate) enum Protocol {
 
 impl Protocol {
     /// Its name: the key in the configuration, and the word in reports.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Protocol::Nbd => "nbd",
             Protocol::VhostUser => "vhost-user",
@@ -37,7 +37,7 @@ impl Protocol {
 /// One address, as `unix:/run/disk.sock` or `tcp:127.0.0.1:10809`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
-pub(crate) enum Address {
+pub enum Address {
     /// A unix socket, by its path.
     Unix(PathBuf),
     /// A TCP socket.
@@ -46,7 +46,7 @@ pub(crate) enum Address {
 
 impl Address {
     /// The path, if it has one.
-    pub(crate) fn path(&self) -> Option<&Path> {
+    pub fn path(&self) -> Option<&Path> {
         match self {
             Address::Unix(path) => Some(path),
             Address::Tcp(_) => None,
@@ -89,20 +89,20 @@ impl TryFrom<String> for Address {
 }
 
 /// Everywhere that users of a disk connect.
-pub(super) fn sockets_of(nbd: &[Address], vhost_user: Option<&Path>) -> Vec<(Protocol, Address)> {
+pub(crate) fn sockets_of(nbd: &[Address], vhost_user: Option<&Path>) -> Vec<(Protocol, Address)> {
     let nbd = nbd.iter().map(|address| (Protocol::Nbd, address.clone()));
     let vhost_user = vhost_user.map(|path| (Protocol::VhostUser, Address::Unix(path.to_owned())));
     nbd.chain(vhost_user).collect()
 }
 
 /// What is wrong with the path of a hypervisor's socket.
-pub(super) fn check_vhost_user(path: Option<&Path>) -> Result<(), String> {
+pub(crate) fn check_vhost_user(path: Option<&Path>) -> Result<(), String> {
     let Some(path) = path else { return Ok(()) };
     path_fault(path).map_or(Ok(()), |why| Err(format!("vhost-user: {path:?} {why}")))
 }
 
 /// What is wrong with the number of a block device.
-pub(super) fn check_ublk(id: Option<u32>) -> Result<(), String> {
+pub(crate) fn check_ublk(id: Option<u32>) -> Result<(), String> {
     match id {
         Some(id) if id >= DEVICES_MAX => {
             Err(format!("ublk = {id} is no number below {DEVICES_MAX}"))

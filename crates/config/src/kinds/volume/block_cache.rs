@@ -4,7 +4,10 @@
 //! memory that does so too: without that nobody would know whether the blocks are still right.
 //! Never: knows whether the home is one that has blocks; only opening it tells.
 
-use super::{MediumKind, Size, VolumeConfig, region_of};
+use crate::claims::MediumKind;
+use crate::kinds::volume::VolumeConfig;
+use crate::regions::region_of;
+use crate::sizes::Size;
 
 /// A unit that is a whole number of buckets, and of every file system's blocks.
 const SIZE_UNIT_BYTES: u64 = 1 << 20;
@@ -12,7 +15,7 @@ const SIZE_BYTES_MAX: u64 = 8 << 40;
 
 impl VolumeConfig {
     /// Fills in where the cache is, and checks it.
-    pub(super) fn complete_block_cache(&mut self, name: &str) -> Result<(), String> {
+    pub(crate) fn complete_block_cache(&mut self, name: &str) -> Result<(), String> {
         let Some(cache) = &mut self.block_cache else { return Ok(()) };
         if cache.medium == MediumKind::Private {
             return Err(

@@ -4,20 +4,22 @@
 //! other place to write to.
 //! Never: allows a user that the file does not name, but the one who runs the keeper.
 
-use super::served::{check_access, clients_default, uids_default};
-use super::sockets::{Address, Protocol, check_ublk, check_vhost_user, sockets_of};
-use super::{
-    Failure, MediumKind, NbdTls, Way, check_path, medium_at, must_survive_default, nbd_tls,
-    region_of, verdict_of,
-};
+use crate::access::{check_access, clients_default, uids_default};
 use crate::claims::{Class, Facts, Gap, Memory, PowerSource, Verdict};
+use crate::claims::{Failure, MediumKind};
 use crate::exit::Exit;
+use crate::nbd_tls;
+use crate::nbd_tls::NbdTls;
 use crate::problem::{Outcome, Problem};
+use crate::regions::region_of;
+use crate::section::{Section, region};
 use crate::sizes::Size;
+use crate::sockets::{Address, Protocol, check_ublk, check_vhost_user, sockets_of};
+use crate::values::{Way, check_path, medium_at, must_survive_default, verdict_of};
 use holdfast_front::ublk::UblkConfig;
 use holdfast_memory::Medium;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Sizes of a disk are multiples of this.
 const BLOCK_BYTES: u64 = 4096;
@@ -25,7 +27,7 @@ const BLOCK_BYTES: u64 = 4096;
 /// `[disk.NAME]`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct DiskConfig {
+pub struct DiskConfig {
     /// Where its region is. Its `shm` file is `/dev/shm/holdfast/disk-NAME` unless it says
     /// otherwise.
     pub memory: DiskMemory,
@@ -61,14 +63,14 @@ pub(crate) struct DiskConfig {
 }
 
 /// A disk is shared unless it says otherwise.
-pub(crate) fn way_default() -> Way {
+pub fn way_default() -> Way {
     Way::Queue
 }
 
 /// `memory = { ... }` of a disk, whose region is as large as the disk needs it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct DiskMemory {
+pub struct DiskMemory {
     /// What the region is made of.
     pub medium: MediumKind,
     /// The file or device. Only `shm` has a default.
@@ -76,9 +78,10 @@ pub(crate) struct DiskMemory {
     pub path: Option<PathBuf>,
 }
 
-impl DiskConfig {
-    /// Fills in what has a default that depends on the name, then checks every field.
-    pub(super) fn complete(&mut self, name: &str) -> Result<(), String> {
+impl Section for DiskConfig {
+    const KIND: &'static str = "disk";
+
+    fn complete(&mut self, name: &str) -> Result<(), String> {
         let memory = &mut self.memory;
         match (memory.medium, &memory.path) {
             (MediumKind::Private, _) => {
@@ -108,6 +111,23 @@ impl DiskConfig {
         }
     }
 
+    fn paths(&self) -> Vec<(&'static str, &Path)> {
+        let nbd = self.nbd.iter().filter_map(|address| address.path()).map(|path| ("nbd", path));
+        let vhost_user = self.vhost_user.as_deref().map(|path| ("vhost-user", path));
+        let mount = self.mount.as_deref().map(|path| ("mount", path));
+        region(self.memory.path.as_deref()).chain(nbd).chain(vhost_user).chain(mount).collect()
+    }
+
+    fn nbd(&self) -> &[Address] {
+        &self.nbd
+    }
+
+    fn ublk(&self) -> Option<u32> {
+        self.ublk
+    }
+}
+
+impl DiskConfig {
     /// The server's clients, the front end among them, have to be let in.
     fn check_clients(&self) -> Result<(), String> {
         let uids = self.uids();
@@ -139,42 +159,37 @@ impl DiskConfig {
     }
 
     /// The users that may be clients; the keeper's own, unless it says otherwise.
-    pub(crate) fn uids(&self) -> Vec<u32> {
+    pub fn uids(&self) -> Vec<u32> {
         self.allow_uids.clone().unwrap_or_else(uids_default)
     }
 
     /// Most clients of this disk at a time.
-    pub(crate) fn clients_max(&self) -> u32 {
+    pub fn clients_max(&self) -> u32 {
         self.clients_max.unwrap_or_else(clients_default)
     }
 
     /// Where users of the disk connect, besides at the server.
-    pub(crate) fn sockets(&self) -> Vec<(Protocol, Address)> {
+    pub fn sockets(&self) -> Vec<(Protocol, Address)> {
         sockets_of(&self.nbd, self.vhost_user.as_deref())
     }
 
     /// The block device that the disk of this name is, if it is one.
-    pub(crate) fn device_of(&self, name: &str) -> Option<UblkConfig> {
+    pub fn device_of(&self, name: &str) -> Option<UblkConfig> {
         Some(UblkConfig { id: self.ublk?, name: format!("disk {name}") })
     }
 
     /// Whether it has users who are no clients of the server.
-    pub(crate) fn has_front_end(&self) -> bool {
+    pub fn has_front_end(&self) -> bool {
         self.mount.is_some() || !self.sockets().is_empty() || self.ublk.is_some()
     }
 
     /// The region's medium as the memory crate knows it.
-    pub(crate) fn medium(&self) -> Medium {
+    pub fn medium(&self) -> Medium {
         medium_at(self.memory.medium, self.memory.path.as_deref())
     }
 
     /// What acknowledgements mean on the memory that is really there.
-    pub(crate) fn verdict_on(
-        &self,
-        whose: &str,
-        memory: Memory,
-        power: PowerSource,
-    ) -> Outcome<Verdict> {
+    pub fn verdict_on(&self, whose: &str, memory: Memory, power: PowerSource) -> Outcome<Verdict> {
         let must_survive = &self.must_survive;
         let facts = Facts { memory, power, must_survive, write_through: false };
         let verdict = verdict_of(whose, &facts)?;

@@ -3,18 +3,23 @@
 //! Promise: as for disks, whose memory it has; every disk that it takes is one of the server's.
 //! Never: allows a user that the file does not name, but the one who runs the keeper.
 
-use super::disk::DiskMemory;
-use super::served::{clients_default, uids_default};
-use super::{DiskConfig, Failure, MediumKind, Way, must_survive_default, region_of};
+use crate::access::{clients_default, uids_default};
+use crate::claims::{Failure, MediumKind};
+use crate::kinds::disk::DiskConfig;
+use crate::kinds::disk::DiskMemory;
+use crate::regions::region_of;
+use crate::section::{Section, region};
 use crate::sizes::Size;
+use crate::values::{Way, must_survive_default};
 use holdfast_snapshot::STORE_BYTES_MIN;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// `[snapshot.NAME]`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SnapshotConfig {
+pub struct SnapshotConfig {
     /// Where its region is. Its `shm` file is `/dev/shm/holdfast/snapshot-NAME` unless it says
     /// otherwise.
     pub memory: DiskMemory,
@@ -34,13 +39,10 @@ pub(crate) struct SnapshotConfig {
     pub clients_max: u32,
 }
 
-impl SnapshotConfig {
-    /// Fills in what has a default that depends on the name, then checks every field.
-    pub(super) fn complete(
-        &mut self,
-        name: &str,
-        disks: &BTreeMap<String, DiskConfig>,
-    ) -> Result<(), String> {
+impl Section for SnapshotConfig {
+    const KIND: &'static str = "snapshot";
+
+    fn complete(&mut self, name: &str) -> Result<(), String> {
         if (self.memory.medium, &self.memory.path) == (MediumKind::Shm, &None) {
             self.memory.path = Some(region_of(&format!("snapshot-{name}")));
         }
@@ -48,6 +50,17 @@ impl SnapshotConfig {
         if self.size.0 < STORE_BYTES_MIN {
             return Err(format!("size = \"{}\" is less than {STORE_BYTES_MIN}B", self.size));
         }
+        Ok(())
+    }
+
+    fn paths(&self) -> Vec<(&'static str, &Path)> {
+        region(self.memory.path.as_deref()).collect()
+    }
+}
+
+impl SnapshotConfig {
+    /// Whether the server has every disk that a snapshot takes.
+    pub(crate) fn check_disks(&self, disks: &BTreeMap<String, DiskConfig>) -> Result<(), String> {
         self.disks.iter().try_for_each(|disk| match disks.get(disk) {
             None => Err(format!("disks: there is no [disk.{disk}]")),
             Some(found) if found.way == Way::Direct => Err(format!(
@@ -59,7 +72,7 @@ impl SnapshotConfig {
     }
 
     /// The disk that has the snapshots. It has no users but the service.
-    pub(crate) fn store(&self) -> DiskConfig {
+    pub fn store(&self) -> DiskConfig {
         DiskConfig {
             memory: self.memory.clone(),
             size: self.size,

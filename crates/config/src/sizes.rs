@@ -10,7 +10,7 @@ use std::fmt;
 const UNITS: [(&str, u32); 4] = [("GiB", 30), ("MiB", 20), ("KiB", 10), ("B", 0)];
 
 /// Bytes of a size such as `256MiB`, `64KiB` or `512B`. The error is a sentence.
-pub(crate) fn parse(text: &str) -> Result<u64, String> {
+pub fn parse(text: &str) -> Result<u64, String> {
     let refused = || format!("`{text}` is not a size such as \"256MiB\", \"64KiB\" or \"512B\"");
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
@@ -20,14 +20,14 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
 }
 
 /// The shortest exact way to write a number of bytes: the largest unit that divides it.
-pub(crate) fn text(bytes: u64) -> String {
+pub fn text(bytes: u64) -> String {
     let fits = |shift: &u32| bytes > 0 && bytes.trailing_zeros() >= *shift;
     let (unit, shift) = UNITS.iter().find(|(_, shift)| fits(shift)).unwrap_or(&UNITS[3]);
     format!("{}{unit}", bytes >> shift)
 }
 
 /// A rounded size for people, such as `12.3 MiB`.
-pub(crate) fn rounded(bytes: u64) -> String {
+pub fn rounded(bytes: u64) -> String {
     let (unit, shift) = UNITS.iter().find(|(_, s)| bytes >= 1 << s).unwrap_or(&UNITS[3]);
     match shift {
         0 => format!("{bytes} B"),
@@ -37,7 +37,7 @@ pub(crate) fn rounded(bytes: u64) -> String {
 
 /// A number of bytes that is written and read as [`text`] and [`parse`] do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Size(pub u64);
+pub struct Size(pub u64);
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
