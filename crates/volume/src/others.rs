@@ -14,10 +14,11 @@ use std::path::{Path, PathBuf};
 use holdfast_io::{Files, Kind, Metadata};
 use holdfast_log::{CommitLog, Frame, Lsn};
 
-use crate::clean::{self, CleanError};
+use crate::clean;
+use crate::clean::error::CleanError;
+use crate::error::VolumeError;
 use crate::names::{ORPHANS_NAME, to_path};
 use crate::record::{Op, Record};
-use crate::volume::VolumeError;
 use crate::{replay, touched, words};
 
 /// [`Unapplied::changed_by_others`] of an open log.

@@ -19,7 +19,9 @@ use holdfast_io::{Change, Files, Held, Kind, OpenFile};
 use holdfast_log::{CommitLog, Frame, Lsn};
 
 use crate::allocated::Allocated;
-use crate::clean::{self, Act, CleanError};
+use crate::clean;
+use crate::clean::error::{Act, CleanError};
+use crate::error::VolumeError;
 use crate::extents::{Piece, Source};
 use crate::make::made;
 use crate::names::{Names, ORPHANS, Place, read_node, to_path};
@@ -28,7 +30,7 @@ use crate::record::{AtHome, Op, Record};
 use crate::rename::exchanged;
 use crate::replay::home_paths::HomePaths;
 use crate::space::{Cost, SpaceGate};
-use crate::volume::{DirectoryVolume, VolumeError};
+use crate::volume::DirectoryVolume;
 use holdfast_io::tree::{Errno, NodeId, ROOT};
 use holdfast_io::tree::{is_other_inode, other_inode};
 

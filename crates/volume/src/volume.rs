@@ -6,7 +6,6 @@
 //! Never: starts a thread, or knows where the log stands; somebody runs
 //! [`DirectoryVolume::run_cleaner`], and whoever has the log drains it.
 
-use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
@@ -14,11 +13,13 @@ use std::sync::{
 use std::time::Duration;
 
 use holdfast_io::{Clock, Files};
-use holdfast_log::{AppendError, Appended, CommitLog, Lsn, Marks, NoteError, OpenError};
+use holdfast_log::{AppendError, Appended, CommitLog, Lsn, Marks};
 
 use crate::clean::aside::{Aside, PassedOver};
+use crate::clean::error::CleanError;
 use crate::clean::forecast::Forecast;
-use crate::clean::{CleanError, Cleaned, Cleaner, decode_names, syncs_max, tells_inodes};
+use crate::clean::{Cleaned, Cleaner, decode_names, syncs_max, tells_inodes};
+use crate::error::{Stop, VolumeError};
 use crate::kept::KeptFiles;
 use crate::names::Names;
 use crate::node::Node;
@@ -63,76 +64,6 @@ pub struct Attached {
     /// Bytes applied to the home before service: what a process died in the middle of, or all
     /// that the log had because the machine stopped.
     pub bytes_applied: u64,
-}
-
-/// Why a volume cannot be opened.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum VolumeError {
-    /// The log: see there.
-    Log(OpenError),
-    /// The log or the home failed while what was left was applied. Nothing is lost; mend the disk
-    /// and open again.
-    Clean(CleanError),
-    /// The home cannot be read. Nothing is lost; mend the disk and open again.
-    Home(Errno),
-    /// The home's file system does not keep what programs would be told that they have. Nothing is
-    /// lost; open with a home on one that does.
-    Unfit(String),
-    /// The notes of names cannot be read, so the kernel's node numbers mean nothing any more.
-    /// Nothing is lost: unmount, which makes the kernel forget them, and attach again.
-    Names(NoteError),
-    /// A frame holds what no version of Holdfast writes, at this LSN.
-    Record(Lsn, crate::record::RecordFault),
-}
-
-impl std::fmt::Display for VolumeError {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            VolumeError::Log(error) => write!(out, "the log cannot be opened: {error}"),
-            VolumeError::Clean(error) => write!(out, "what the log has cannot be applied: {error}"),
-            VolumeError::Home(errno) => {
-                write!(out, "the home cannot be read: {}", io::Error::from_raw_os_error(errno.0))
-            }
-            VolumeError::Unfit(why) => write!(out, "the home cannot be a volume's: {why}"),
-            VolumeError::Names(error) => {
-                write!(out, "the names are lost ({error}); unmount and mount again")
-            }
-            VolumeError::Record(lsn, fault) => {
-                write!(out, "the frame at LSN {} holds no known record: {fault:?}", lsn.0)
-            }
-        }
-    }
-}
-
-impl std::error::Error for VolumeError {}
-
-impl From<CleanError> for VolumeError {
-    fn from(error: CleanError) -> VolumeError {
-        VolumeError::Clean(error)
-    }
-}
-
-/// Why an attempt to log a change ended without one.
-pub(crate) enum Stop {
-    /// The change is refused.
-    Refused(Errno),
-    /// The log has no room for this many bytes now.
-    NoRoom(u64),
-    /// The home may have no room, which it cannot tell before it has what waits for it.
-    NoSpace,
-    /// As many files of the home are open for writing as may be, or as the user may have.
-    NoFiles,
-    /// The log may have room, but others are to have it before this user.
-    NoTurn,
-    /// As much waits for the home that is no bytes of the log as may, or as the user may have.
-    NoWork,
-}
-
-impl From<Errno> for Stop {
-    fn from(errno: Errno) -> Stop {
-        Stop::Refused(errno)
-    }
 }
 
 /// An ordinary directory kept by a log. See the crate's documentation.

@@ -7,12 +7,13 @@
 use holdfast_io::acl::ACCESS;
 use holdfast_io::{Change, Kind};
 
+use crate::error::Stop;
 use crate::extents::{Piece, Source};
 use crate::names::Names;
 use crate::node::Body;
 use crate::record::{AtHome, Op, Record, unlogged};
 use crate::space::{Charge, Cost};
-use crate::volume::{DirectoryVolume, Stop};
+use crate::volume::DirectoryVolume;
 use crate::words;
 use crate::xattr::{CAPABILITY, Value};
 use holdfast_io::tree::{Allocate, Attributes, Errno, NodeId, SetAttributes};

@@ -14,10 +14,11 @@ use std::sync::Arc;
 
 use holdfast_io::{Held, InodeNumbers, Kind, OpenFile};
 
+use crate::error::Stop;
 use crate::names::Names;
 use crate::node::Body;
 use crate::shares::Shares;
-use crate::volume::{DirectoryVolume, Stop};
+use crate::volume::DirectoryVolume;
 use holdfast_io::tree::NodeId;
 use holdfast_io::tree::asker;
 

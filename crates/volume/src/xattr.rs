@@ -16,12 +16,13 @@ use holdfast_io::{Change, Held, Kind, XATTR_NAME_BYTES_MAX, XATTR_VALUE_BYTES_MA
 pub(crate) use gate::{Gate, Named, clear, place};
 pub(crate) use overlay::{CAPABILITY, Found, Value, Xattrs, is_acl};
 
+use crate::error::Stop;
 use crate::names::Names;
 use crate::node::Body;
 use crate::record::Op;
 use crate::requests::Noted;
 use crate::space::Cost;
-use crate::volume::{DirectoryVolume, Stop};
+use crate::volume::DirectoryVolume;
 use crate::words;
 use crate::write::{Frame, Spot};
 use holdfast_io::tree::{Asked, Errno, NodeId, ROOT, SetXattr};

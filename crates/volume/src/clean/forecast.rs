@@ -15,8 +15,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use holdfast_io::tree::NodeId;
 use holdfast_log::Lsn;
 
+use super::error::CleanError;
 use super::plan::{BARRIER_WORK_BYTES, Window};
-use super::{CleanError, decode, is_full};
+use super::{decode, is_full};
 use crate::record::Record;
 use crate::volume::DirectoryVolume;
 
