@@ -20,9 +20,8 @@ use crate::clean::aside::{Aside, Lost, PassedOver, RecordId, Whole};
 use crate::clean::error::{Act, CleanError};
 use crate::clean::plan::{Contents, Pass, Window};
 use crate::extents::Piece;
-use crate::names::ORPHANS_NAME;
 use crate::node::Node;
-use crate::own;
+use crate::own::{self, ORPHANS_NAME};
 use crate::record::{self, Op, Record};
 use crate::volume::DirectoryVolume;
 use crate::words;
@@ -469,6 +468,6 @@ fn settle_pieces(node: &Node, contents: &Contents, upto: Lsn) {
 
 /// Removes what only a mounted volume needs; the root then has this time, or the one that it had.
 pub(crate) fn remove_orphans(home: &dyn Files, root_ns: Option<i128>) -> Result<(), CleanError> {
-    let path = crate::names::to_path(ORPHANS_NAME.to_vec());
+    let path = crate::paths::to_path(ORPHANS_NAME.to_vec());
     own::remove(home, root_ns).map_err(|error| CleanError::home(Act::Remove, &path, error))
 }

@@ -47,6 +47,7 @@ mod names;
 mod node;
 mod others;
 pub mod own;
+mod paths;
 mod read;
 mod recent;
 mod record;

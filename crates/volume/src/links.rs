@@ -13,9 +13,9 @@ use std::path::Path;
 
 use holdfast_io::{Files, InodeNumbers, Kind, Limits, OpenHow};
 
-use crate::names::{ORPHANS_NAME, to_path};
 use crate::node::Body;
-use crate::own;
+use crate::own::{self, ORPHANS_NAME};
+use crate::paths::to_path;
 use crate::volume::DirectoryVolume;
 use holdfast_io::tree::Errno;
 

@@ -17,7 +17,8 @@ use holdfast_log::{CommitLog, Frame, Lsn};
 use crate::clean;
 use crate::clean::error::CleanError;
 use crate::error::VolumeError;
-use crate::names::{ORPHANS_NAME, to_path};
+use crate::own::ORPHANS_NAME;
+use crate::paths::to_path;
 use crate::record::{Op, Record};
 use crate::{replay, touched, words};
 

@@ -10,8 +10,10 @@ use holdfast_io::{Files, Kind};
 use holdfast_log::Lsn;
 
 use crate::error::Stop;
-use crate::names::{Child, Names, ORPHANS_NAME, Place, make_unless_there, to_path};
+use crate::names::{Child, Names, Place};
 use crate::node::Node;
+use crate::own::ORPHANS_NAME;
+use crate::paths::{make_unless_there, to_path};
 use crate::record::{AtHome, Op, Record};
 use crate::remove::{Leaving, leave};
 use crate::requests::Noted;

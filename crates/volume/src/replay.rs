@@ -24,8 +24,9 @@ use crate::clean::error::{Act, CleanError};
 use crate::error::VolumeError;
 use crate::extents::{Piece, Source};
 use crate::make::made;
-use crate::names::{Names, ORPHANS, Place, read_node, to_path};
+use crate::names::{Names, ORPHANS, Place, read_node};
 use crate::node::Node;
+use crate::paths::to_path;
 use crate::record::{AtHome, Op, Record};
 use crate::rename::exchanged;
 use crate::replay::home_paths::HomePaths;
@@ -150,7 +151,7 @@ impl Replay<'_> {
         let mut directory = ROOT;
         let mut parts = path.split(|byte| *byte == b'/').peekable();
         while let Some(part) = parts.next() {
-            let orphans = directory == ROOT && part == crate::names::ORPHANS_NAME;
+            let orphans = directory == ROOT && part == crate::own::ORPHANS_NAME;
             self.names.load(self.home, directory)?;
             if parts.peek().is_none() {
                 return Ok(Place { parent: directory, name: part.into() });

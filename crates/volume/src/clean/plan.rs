@@ -47,7 +47,7 @@ pub(crate) use crate::clean::plan::contents::Contents;
 use crate::clean::plan::linked::Linked;
 pub(crate) use crate::clean::plan::passed::Pass;
 use crate::extents::{Piece, Source};
-use crate::names::ORPHANS_NAME;
+use crate::own::ORPHANS_NAME;
 use crate::record::{Op, Record};
 use crate::room_unit::RoomUnit;
 

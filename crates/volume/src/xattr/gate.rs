@@ -17,7 +17,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use holdfast_io::{Files, Held};
 
-use crate::names::{ORPHANS_NAME, make_unless_there, to_path};
+use crate::own::ORPHANS_NAME;
+use crate::paths::{make_unless_there, to_path};
 use crate::xattr::overlay::Value;
 use holdfast_io::tree::Errno;
 use taken::Taken;
