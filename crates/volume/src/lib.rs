@@ -40,6 +40,7 @@ mod error;
 mod extents;
 mod fitness;
 mod forget;
+mod frame;
 mod kept;
 mod links;
 mod make;

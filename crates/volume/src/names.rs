@@ -8,6 +8,7 @@
 //! has the node at this moment of cleaning.
 //! Never: logs, or changes the home.
 
+mod admit;
 mod children;
 mod homes;
 mod place;

@@ -17,6 +17,7 @@ pub(crate) use gate::{Gate, Named, clear, place};
 pub(crate) use overlay::{CAPABILITY, Found, Value, Xattrs, is_acl};
 
 use crate::error::Stop;
+use crate::frame::{Frame, Spot};
 use crate::names::Names;
 use crate::node::Body;
 use crate::record::Op;
@@ -24,7 +25,6 @@ use crate::requests::Noted;
 use crate::space::Cost;
 use crate::volume::DirectoryVolume;
 use crate::words;
-use crate::write::{Frame, Spot};
 use holdfast_io::tree::{Asked, Errno, NodeId, ROOT, SetXattr};
 
 const USER: &[u8] = b"user.";
