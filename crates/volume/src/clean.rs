@@ -7,33 +7,28 @@
 
 mod apply;
 pub(crate) mod aside;
+pub(crate) mod cleaner;
 pub(crate) mod error;
 pub(crate) mod forecast;
+pub(crate) mod frames;
 mod plan;
 pub(crate) mod room;
 
-use holdfast_io::{Files, InodeNumbers};
+use holdfast_io::Files;
 use holdfast_log::{AppendError, CommitError, Frame, Lsn};
 
 use crate::clean::apply::{Applier, Blame, exchange_marker};
-use crate::clean::aside::{Aside, Lost, PassedOver, RecordId, Whole};
+use crate::clean::aside::{Aside, Lost, RecordId, Whole};
+use crate::clean::cleaner::Cleaner;
 use crate::clean::error::{Act, CleanError};
+use crate::clean::frames::{decode, is_full, syncs_max, tells_inodes};
 use crate::clean::plan::{Contents, Pass, Window};
 use crate::extents::Piece;
 use crate::node::Node;
 use crate::own::{self, ORPHANS_NAME};
-use crate::record::{self, Op, Record};
+use crate::record::{Op, Record};
 use crate::volume::DirectoryVolume;
 use crate::words;
-
-/// Bytes of log in one window, and of what the home has to do for it beyond them: enough to be
-/// worth its syncs, not so much that a front end that takes over, and finishes the window first, is
-/// long about it.
-const WINDOW_BYTES_MAX: u64 = 16 << 20;
-
-/// Files and directories of one window on a home that syncs each of them: a second's work where a
-/// sync takes some milliseconds.
-const SYNCS_MAX: usize = 128;
 
 /// Pieces of an overlay that are let go of at a time: some ten microseconds.
 const PIECES_AT_ONCE: usize = 128;
@@ -72,21 +67,7 @@ impl From<CleanError> for Stopped {
     }
 }
 
-/// How far the home is.
-pub(crate) struct Cleaner {
-    applied: Lsn,
-    /// The next window may have been applied in part by an earlier process.
-    repeats: bool,
-    /// The log has durably what an earlier process said of the home.
-    mark_is_durable: bool,
-    aside: Aside,
-}
-
 impl Cleaner {
-    pub(crate) fn new(applied: Lsn, aside: Aside) -> Cleaner {
-        Cleaner { applied, repeats: true, mark_is_durable: false, aside }
-    }
-
     /// Applies one window, if anything is durable and not applied. What somebody ordered to be put
     /// aside is, when it is met.
     pub(crate) fn step(&mut self, volume: &DirectoryVolume) -> Result<Cleaned, CleanError> {
@@ -101,16 +82,6 @@ impl Cleaner {
                 }
             }
         }
-    }
-
-    /// What a replay passes over.
-    pub(crate) fn passed_over(&self) -> PassedOver {
-        self.aside.passed_over()
-    }
-
-    /// Everything is applied, and numbers of nodes begin anew.
-    pub(crate) fn close_aside(&mut self) -> Result<(), CleanError> {
-        self.aside.close().map_err(CleanError::Aside)
     }
 
     /// Puts the records that are to blame aside, if somebody ordered that; tells people otherwise.
@@ -292,23 +263,6 @@ impl Cleaner {
     }
 }
 
-/// True if a window that began there takes no frame at `lsn`, whatever is in it.
-fn is_full(window: &Window, begins: Lsn, lsn: Lsn, syncs_max: usize) -> bool {
-    lsn > begins.advance(WINDOW_BYTES_MAX)
-        || window.unlogged_bytes >= WINDOW_BYTES_MAX
-        || window.syncs() >= syncs_max
-}
-
-/// How many files and directories one window has at the most.
-pub(crate) fn syncs_max(home: &dyn Files) -> usize {
-    if home.has_sync_all() { usize::MAX } else { SYNCS_MAX }
-}
-
-/// True if names that change places any number of times are one step.
-pub(crate) fn tells_inodes(home: &dyn Files) -> bool {
-    matches!(home.inode_numbers(), InodeNumbers::Kept(_))
-}
-
 /// Which of a frame's records are aside already, or cannot be applied without what is.
 fn passed(aside: &Aside, lost: &mut Lost, frame: Lsn, records: &[(Record<'_>, Lsn)]) -> Vec<Pass> {
     let ids = (0..).map(|index| RecordId { frame, index });
@@ -389,26 +343,6 @@ fn changes_names(volume: &DirectoryVolume, end: Lsn) -> Result<bool, CleanError>
     });
     read.map_err(CleanError::Read)?;
     found
-}
-
-/// The records of a frame, each with the LSN of its data.
-pub(crate) fn decode(
-    lsn: Lsn,
-    payload: &[u8],
-    payload_lsn: Lsn,
-) -> Result<Vec<(Record<'_>, Lsn)>, CleanError> {
-    record::decode(payload)
-        .map(|decoded| {
-            let (record, data_at) = decoded.map_err(|fault| CleanError::Record(lsn, fault))?;
-            Ok((record, payload_lsn.advance(data_at as u64)))
-        })
-        .collect()
-}
-
-/// The records of a frame that is about to be logged, without data.
-pub(crate) fn decode_names(payload: &[u8]) -> Vec<(Record<'_>, Lsn)> {
-    let whole = record::decode(payload).map(|decoded| decoded.expect("it was encoded here"));
-    whole.map(|(record, _)| (record, Lsn::default())).collect()
 }
 
 /// Says in the log, durably, that the home has everything below `upto`.

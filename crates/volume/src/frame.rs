@@ -3,9 +3,8 @@
 //! Promise: each record says where its node stands at this moment of the log.
 //! Never: logs.
 
-use holdfast_io::tree::NodeId;
-
 use crate::record::{AtHome, Op, Record};
+use holdfast_io::tree::NodeId;
 
 /// Where a node stands at one moment of the log, as its records say it.
 #[derive(Clone, Copy)]

@@ -19,8 +19,8 @@ use holdfast_io::{Change, Files, Held, Kind, OpenFile};
 use holdfast_log::{CommitLog, Frame, Lsn};
 
 use crate::allocated::Allocated;
-use crate::clean;
 use crate::clean::error::{Act, CleanError};
+use crate::clean::frames::decode;
 use crate::error::VolumeError;
 use crate::extents::{Piece, Source};
 use crate::make::made;
@@ -47,7 +47,7 @@ pub(crate) fn for_each(
 ) -> Result<(), VolumeError> {
     let mut frame_of = |frame: &Frame<'_>| {
         let lsn = frame.header.lsn;
-        let mut records = clean::decode(lsn, frame.payload, frame.payload_lsn)?.into_iter();
+        let mut records = decode(lsn, frame.payload, frame.payload_lsn)?.into_iter();
         records.try_for_each(|(record, data)| each(lsn, &record, data))
     };
     let marks = log.marks();

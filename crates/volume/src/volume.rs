@@ -15,10 +15,12 @@ use std::time::Duration;
 use holdfast_io::{Clock, Files};
 use holdfast_log::{AppendError, Appended, CommitLog, Lsn, Marks};
 
+use crate::clean::Cleaned;
 use crate::clean::aside::{Aside, PassedOver};
+use crate::clean::cleaner::Cleaner;
 use crate::clean::error::CleanError;
 use crate::clean::forecast::Forecast;
-use crate::clean::{Cleaned, Cleaner, decode_names, syncs_max, tells_inodes};
+use crate::clean::frames::{decode_names, syncs_max, tells_inodes};
 use crate::error::{Stop, VolumeError};
 use crate::frame::Frame;
 use crate::kept::KeptFiles;

@@ -1,8 +1,7 @@
 //! Changing what a file holds, and its attributes.
 //!
 //! Promise: each change is one frame, so it is there wholly or not at all; only what differs from
-//! the file's last bytes is logged. Nothing that a file holds is acknowledged before the file is
-//! open for writing ([`crate::writing`]), if the home has it.
+//! the file's last bytes is logged, and only once the home's file, if any, is open for writing.
 //! Never: writes the home.
 
 use holdfast_io::acl::ACCESS;
