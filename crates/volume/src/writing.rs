@@ -6,7 +6,7 @@
 //! it holds is acknowledged, and stays open until the home has the last: as long as it is open for
 //! writing, nobody can do either.
 //!
-//! Promise: counts each of them for its user until it is closed; an open that would wait is refused.
+//! Promise: each counts for its user until it is closed; an open that would wait is refused.
 //! Never: has more than [`FILES_MAX`] open; who needs one more waits until one comes home.
 
 use std::sync::Arc;
