@@ -1,7 +1,7 @@
 //! Why a volume cannot be opened, and why a change is not logged.
 //!
 //! Promise: tells whoever asked what he can do: mend something, wait for something, or nothing.
-//! Never: means that anything acknowledged is lost.
+//! Never: means that a change has been logged.
 
 use std::io;
 

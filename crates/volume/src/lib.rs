@@ -23,7 +23,7 @@
 //! answers, `write` changes contents and attributes, `make`, `remove` and `rename` change names;
 //! `space` says whether the home has room for it, and `shares` whose turn it is to have room in the
 //! log. `block` is a disk to those above and the one file of a directory to those below. A change
-//! is a `record` in the log; where the log stands is the business of whoever opens the `volume`,
+//! is a `record` in a `frame`; where the log stands is the business of whoever opens the `volume`,
 //! and `direct` opens both. Memory knows `names`, a `node` behind each, its `extents` in the log,
 //! `cuts` of its home file, its `allocated` blocks, counted in the home's `room_unit`, and its
 //! `recent` bytes. `clean` brings frames home: `plan` says what they amount to, `apply` does it.

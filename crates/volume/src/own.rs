@@ -77,6 +77,14 @@ pub(crate) fn remove(home: &dyn Files, root_ns: Option<i128>) -> io::Result<()> 
     home.sync_dir(Path::new(""))
 }
 
+/// Makes a directory of the volume's own. One that is there was left behind by a process that died.
+pub(crate) fn make_unless_there(home: &dyn Files, path: &Path) -> io::Result<()> {
+    match home.make_dir(path, 0o700) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
 /// Tries something out at a path that is free, and frees it.
 pub(crate) fn on_scratch<T>(
     home: &dyn Files,

@@ -1,7 +1,7 @@
 //! Why what the log has does not come to the home.
 //!
-//! Promise: says who refused what, and keeps the system's own words.
-//! Never: means that anything is lost: the log still has it.
+//! Promise: says who refused what, in the words of the log or the system.
+//! Never: takes the log's fault for the home's.
 
 use std::io;
 use std::path::{Path, PathBuf};

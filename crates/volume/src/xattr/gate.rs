@@ -17,8 +17,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use holdfast_io::{Files, Held};
 
-use crate::own::ORPHANS_NAME;
-use crate::paths::{make_unless_there, to_path};
+use crate::own::{ORPHANS_NAME, make_unless_there};
+use crate::paths::to_path;
 use crate::xattr::overlay::{Named, Value, bytes};
 use holdfast_io::tree::Errno;
 use taken::Taken;
