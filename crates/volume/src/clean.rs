@@ -7,35 +7,28 @@
 
 mod apply;
 pub(crate) mod aside;
+pub(crate) mod cleaner;
+pub(crate) mod error;
 pub(crate) mod forecast;
+pub(crate) mod frames;
 mod plan;
 pub(crate) mod room;
 
-use std::io;
-use std::path::{Path, PathBuf};
-
-use holdfast_io::{Files, InodeNumbers};
-use holdfast_log::{AppendError, CommitError, Frame, Lsn, ReadError, WordError};
+use holdfast_io::Files;
+use holdfast_log::{AppendError, CommitError, Frame, Lsn};
 
 use crate::clean::apply::{Applier, Blame, exchange_marker};
-use crate::clean::aside::{Aside, Lost, PassedOver, RecordId, Whole};
+use crate::clean::aside::{Aside, Lost, RecordId, Whole};
+use crate::clean::cleaner::Cleaner;
+use crate::clean::error::{Act, CleanError};
+use crate::clean::frames::{decode, is_full, syncs_max, tells_inodes};
 use crate::clean::plan::{Contents, Pass, Window};
 use crate::extents::Piece;
-use crate::names::ORPHANS_NAME;
 use crate::node::Node;
-use crate::own;
-use crate::record::{self, Op, Record, RecordFault};
+use crate::own::{self, ORPHANS_NAME};
+use crate::record::{Op, Record};
 use crate::volume::DirectoryVolume;
 use crate::words;
-
-/// Bytes of log in one window, and of what the home has to do for it beyond them: enough to be
-/// worth its syncs, not so much that a front end that takes over, and finishes the window first, is
-/// long about it.
-const WINDOW_BYTES_MAX: u64 = 16 << 20;
-
-/// Files and directories of one window on a home that syncs each of them: a second's work where a
-/// sync takes some milliseconds.
-const SYNCS_MAX: usize = 128;
 
 /// Pieces of an overlay that are let go of at a time: some ten microseconds.
 const PIECES_AT_ONCE: usize = 128;
@@ -61,53 +54,6 @@ impl Cleaned {
     }
 }
 
-/// What the home refused to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Act {
-    /// Make a file, directory or other node.
-    Make,
-    /// Give a second name.
-    Link,
-    /// Remove a name.
-    Remove,
-    /// Rename.
-    Rename,
-    /// Open a file.
-    Open,
-    /// Write a file.
-    Write,
-    /// Change attributes.
-    Change,
-    /// Make durable.
-    Sync,
-}
-
-/// Why a step failed. The log still has everything: mend the cause and step again.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum CleanError {
-    /// The home failed.
-    Home {
-        /// What was tried.
-        act: Act,
-        /// On which path below the home.
-        path: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// The log failed. Final.
-    Log(CommitError),
-    /// The log did not give back what it has.
-    Read(ReadError),
-    /// The log did not keep, or tell, how far the home is.
-    Word(WordError),
-    /// A frame holds what no version of Holdfast writes.
-    Record(Lsn, RecordFault),
-    /// What was put aside, beside the log, cannot be read or written.
-    Aside(io::Error),
-}
-
 /// Why a window was not applied.
 enum Stopped {
     Error(CleanError),
@@ -121,60 +67,7 @@ impl From<CleanError> for Stopped {
     }
 }
 
-impl CleanError {
-    pub(crate) fn home(act: Act, path: &Path, error: io::Error) -> CleanError {
-        CleanError::Home { act, path: path.to_path_buf(), error }
-    }
-
-    /// The error number behind it, for a status word; 0 if the log is to blame, which says so
-    /// itself.
-    pub(crate) fn errno(&self) -> u64 {
-        match self {
-            CleanError::Log(_) => 0,
-            CleanError::Home { error, .. } => {
-                error.raw_os_error().unwrap_or(5).unsigned_abs().into()
-            }
-            _ => 5,
-        }
-    }
-}
-
-impl std::fmt::Display for CleanError {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            CleanError::Home { act, path, error } => {
-                write!(out, "{act:?} of {} in the home failed: {error}", path.display())
-            }
-            CleanError::Log(error) => write!(out, "the log failed: {error}"),
-            CleanError::Read(error) => write!(out, "the log cannot be read: {error}"),
-            CleanError::Word(error) => write!(out, "{error}"),
-            CleanError::Aside(error) => {
-                write!(out, "what is put aside cannot be read or written: {error}")
-            }
-            CleanError::Record(lsn, fault) => {
-                write!(out, "the frame at LSN {lsn} holds no known record: {fault:?}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for CleanError {}
-
-/// How far the home is.
-pub(crate) struct Cleaner {
-    applied: Lsn,
-    /// The next window may have been applied in part by an earlier process.
-    repeats: bool,
-    /// The log has durably what an earlier process said of the home.
-    mark_is_durable: bool,
-    aside: Aside,
-}
-
 impl Cleaner {
-    pub(crate) fn new(applied: Lsn, aside: Aside) -> Cleaner {
-        Cleaner { applied, repeats: true, mark_is_durable: false, aside }
-    }
-
     /// Applies one window, if anything is durable and not applied. What somebody ordered to be put
     /// aside is, when it is met.
     pub(crate) fn step(&mut self, volume: &DirectoryVolume) -> Result<Cleaned, CleanError> {
@@ -189,16 +82,6 @@ impl Cleaner {
                 }
             }
         }
-    }
-
-    /// What a replay passes over.
-    pub(crate) fn passed_over(&self) -> PassedOver {
-        self.aside.passed_over()
-    }
-
-    /// Everything is applied, and numbers of nodes begin anew.
-    pub(crate) fn close_aside(&mut self) -> Result<(), CleanError> {
-        self.aside.close().map_err(CleanError::Aside)
     }
 
     /// Puts the records that are to blame aside, if somebody ordered that; tells people otherwise.
@@ -380,23 +263,6 @@ impl Cleaner {
     }
 }
 
-/// True if a window that began there takes no frame at `lsn`, whatever is in it.
-fn is_full(window: &Window, begins: Lsn, lsn: Lsn, syncs_max: usize) -> bool {
-    lsn > begins.advance(WINDOW_BYTES_MAX)
-        || window.unlogged_bytes >= WINDOW_BYTES_MAX
-        || window.syncs() >= syncs_max
-}
-
-/// How many files and directories one window has at the most.
-pub(crate) fn syncs_max(home: &dyn Files) -> usize {
-    if home.has_sync_all() { usize::MAX } else { SYNCS_MAX }
-}
-
-/// True if names that change places any number of times are one step.
-pub(crate) fn tells_inodes(home: &dyn Files) -> bool {
-    matches!(home.inode_numbers(), InodeNumbers::Kept(_))
-}
-
 /// Which of a frame's records are aside already, or cannot be applied without what is.
 fn passed(aside: &Aside, lost: &mut Lost, frame: Lsn, records: &[(Record<'_>, Lsn)]) -> Vec<Pass> {
     let ids = (0..).map(|index| RecordId { frame, index });
@@ -479,26 +345,6 @@ fn changes_names(volume: &DirectoryVolume, end: Lsn) -> Result<bool, CleanError>
     found
 }
 
-/// The records of a frame, each with the LSN of its data.
-pub(crate) fn decode(
-    lsn: Lsn,
-    payload: &[u8],
-    payload_lsn: Lsn,
-) -> Result<Vec<(Record<'_>, Lsn)>, CleanError> {
-    record::decode(payload)
-        .map(|decoded| {
-            let (record, data_at) = decoded.map_err(|fault| CleanError::Record(lsn, fault))?;
-            Ok((record, payload_lsn.advance(data_at as u64)))
-        })
-        .collect()
-}
-
-/// The records of a frame that is about to be logged, without data.
-pub(crate) fn decode_names(payload: &[u8]) -> Vec<(Record<'_>, Lsn)> {
-    let whole = record::decode(payload).map(|decoded| decoded.expect("it was encoded here"));
-    whole.map(|(record, _)| (record, Lsn::default())).collect()
-}
-
 /// Says in the log, durably, that the home has everything below `upto`.
 fn note_applied(volume: &DirectoryVolume, upto: Lsn) -> Result<(), CleanError> {
     loop {
@@ -556,6 +402,6 @@ fn settle_pieces(node: &Node, contents: &Contents, upto: Lsn) {
 
 /// Removes what only a mounted volume needs; the root then has this time, or the one that it had.
 pub(crate) fn remove_orphans(home: &dyn Files, root_ns: Option<i128>) -> Result<(), CleanError> {
-    let path = crate::names::to_path(ORPHANS_NAME.to_vec());
+    let path = crate::paths::to_path(ORPHANS_NAME.to_vec());
     own::remove(home, root_ns).map_err(|error| CleanError::home(Act::Remove, &path, error))
 }

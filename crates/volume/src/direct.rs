@@ -9,8 +9,9 @@ use holdfast_io::{Clock, Files};
 use holdfast_log::{Log, LogConfig, Recovery};
 use holdfast_memory::Region;
 
-use crate::clean::CleanError;
-use crate::volume::{Attached, Class, DirectoryVolume, VolumeError};
+use crate::clean::error::CleanError;
+use crate::error::VolumeError;
+use crate::volume::{Attached, Class, DirectoryVolume};
 
 /// How a volume with its log in this process works.
 #[derive(Clone, Copy, Debug)]

@@ -10,8 +10,8 @@ use std::io;
 
 use holdfast_io::{Change, Files, Kind, Metadata};
 
-use crate::names::{make_unless_there, to_path};
-use crate::own::{self, on_scratch, remove_if_there};
+use crate::own::{self, make_unless_there, on_scratch, remove_if_there};
+use crate::paths::to_path;
 use crate::tried::is_about_room;
 
 /// When a time is told back, this much of it may be gone: there are file systems that count in

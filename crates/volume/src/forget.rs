@@ -6,10 +6,11 @@
 //! Never: counts what removes a file as anybody's share of the log: it is as short as a name, and
 //! gives room back.
 
+use crate::error::Stop;
 use crate::names::Names;
 use crate::record::{AtHome, Op, Record};
 use crate::roster::Entry as RosterEntry;
-use crate::volume::{DirectoryVolume, Stop};
+use crate::volume::DirectoryVolume;
 use holdfast_io::tree::NodeId;
 use holdfast_io::tree::{Asker, on_behalf_of};
 

@@ -23,7 +23,7 @@
 //! answers, `write` changes contents and attributes, `make`, `remove` and `rename` change names;
 //! `space` says whether the home has room for it, and `shares` whose turn it is to have room in the
 //! log. `block` is a disk to those above and the one file of a directory to those below. A change
-//! is a `record` in the log; where the log stands is the business of whoever opens the `volume`,
+//! is a `record` in a `frame`; where the log stands is the business of whoever opens the `volume`,
 //! and `direct` opens both. Memory knows `names`, a `node` behind each, its `extents` in the log,
 //! `cuts` of its home file, its `allocated` blocks, counted in the home's `room_unit`, and its
 //! `recent` bytes. `clean` brings frames home: `plan` says what they amount to, `apply` does it.
@@ -36,9 +36,11 @@ mod block;
 mod clean;
 mod cuts;
 mod direct;
+mod error;
 mod extents;
 mod fitness;
 mod forget;
+mod frame;
 mod kept;
 mod links;
 mod make;
@@ -46,6 +48,7 @@ mod names;
 mod node;
 mod others;
 pub mod own;
+mod paths;
 mod read;
 mod recent;
 mod record;
@@ -71,12 +74,14 @@ mod writing;
 mod xattr;
 
 pub use block::{BlockVolume, ResizeError};
+pub use clean::Cleaned;
 pub use clean::aside::{PutAside, order_to_put_aside, put_aside, stuck_at};
+pub use clean::error::{Act, CleanError};
 pub use clean::room::keep_room_aside;
-pub use clean::{Act, CleanError, Cleaned};
 pub use direct::{DirectVolume, VolumeConfig};
+pub use error::VolumeError;
 pub use fitness::unfitness;
 pub use others::{Left, Told, Unapplied, changed_by_others};
 pub use record::RecordFault;
 pub use touched::touching;
-pub use volume::{Attached, Class, DirectoryVolume, VolumeError};
+pub use volume::{Attached, Class, DirectoryVolume};

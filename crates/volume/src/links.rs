@@ -8,44 +8,21 @@
 //! is acknowledged; a home on which it cannot be tried out has no links.
 //! Never: leaves that file behind, but for a death, after which it goes with the volume's own.
 
+mod allowed;
+
 use std::io;
 use std::path::Path;
 
-use holdfast_io::{Files, InodeNumbers, Kind, Limits, OpenHow};
+use holdfast_io::{Files, InodeNumbers, Limits, OpenHow};
 
-use crate::names::{ORPHANS_NAME, to_path};
-use crate::node::Body;
-use crate::own;
-use crate::volume::DirectoryVolume;
-use holdfast_io::tree::Errno;
+use crate::own::{self, ORPHANS_NAME};
+use crate::paths::to_path;
 
 /// What the two names are, in the form of names of files that have lost theirs.
 const NAMES: [&str; 2] = ["0-1", "0-2"];
 /// A page, and one that the file grows by.
 const PAGE: [u8; 4096] = [1; 4096];
 const AFTERWARDS: [u8; 8192] = [2; 8192];
-
-impl DirectoryVolume {
-    /// Whether a file can get a second name.
-    #[must_use]
-    pub fn has_links(&self) -> bool {
-        match self.space.limits(&*self.home) {
-            Ok(limits) => limits.links_max > 1,
-            // It may have no room to be asked.
-            Err(_) => are_one_inode(&*self.home),
-        }
-    }
-
-    /// `EPERM` for a file that has several names on a home where one may not show what is changed
-    /// by another.
-    pub(crate) fn require_one_name(&self, body: &Body) -> Result<(), Errno> {
-        let is_file = body.attributes.kind == Kind::File;
-        if is_file && body.attributes.links > 1 && !self.has_links() {
-            return Err(Errno::PERM);
-        }
-        Ok(())
-    }
-}
 
 /// Whether all names of a file are one inode, as where inodes keep their numbers. Of any other
 /// home, such as those of FUSE and FAT, nothing says whether a file can have names, and one shows

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use holdfast_io::Kind;
 use holdfast_io::acl::{Acl, DEFAULT};
 
+use crate::error::Stop;
 use crate::names::{Names, ORPHANS, Place};
 use crate::node::Node;
 use crate::record::{AtHome, Op, Record};
@@ -15,7 +16,7 @@ use crate::remove::orphan_place;
 use crate::room_unit::RoomUnit;
 use crate::roster::Entry as RosterEntry;
 use crate::space::Cost;
-use crate::volume::{DirectoryVolume, Stop};
+use crate::volume::DirectoryVolume;
 use crate::words;
 use crate::xattr::{handed_down, op_of};
 use holdfast_io::tree::{Attributes, Errno, NewNode, NodeId};

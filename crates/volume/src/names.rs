@@ -8,16 +8,17 @@
 //! has the node at this moment of cleaning.
 //! Never: logs, or changes the home.
 
+mod admit;
 mod children;
 mod homes;
+mod place;
 mod rules;
 mod unreachable;
 
 use std::collections::{BTreeSet, HashMap};
-use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -25,31 +26,25 @@ use holdfast_io::{Files, Held, Kind, Metadata};
 use holdfast_log::Lsn;
 
 pub(crate) use children::{Child, Children};
+pub(crate) use place::Place;
 
 use rules::Rules;
 
 use crate::node::{Node, attributes_of};
+use crate::own::ORPHANS_NAME;
+use crate::paths::to_path;
 use crate::record::AtHome;
 use crate::requests::Requests;
 use crate::roster::{Entry as RosterEntry, Known, Remembered};
 use holdfast_io::tree::{Attributes, Errno, NodeId, ROOT};
 
-/// Where the home keeps files that have no name but are still open.
-pub(crate) const ORPHANS_NAME: &[u8] = crate::own::NAME.as_bytes();
-/// The directory of that name. Programs cannot see it.
+/// The directory at [`ORPHANS_NAME`]. Programs cannot see it.
 pub(crate) const ORPHANS: NodeId = NodeId(2);
 /// The first number for other nodes.
 const FIRST_FREE: u64 = 16;
 /// Longest path that is logged: three times what one system call takes. The frame of a rename that
 /// replaces an open file has four, and fits into the smallest segment.
 const PATH_BYTES_MAX: usize = 12 << 10;
-
-/// A name in a directory.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
-    pub(crate) parent: NodeId,
-    pub(crate) name: Box<[u8]>,
-}
 
 /// An inode of the home: its device, and its number there.
 pub(crate) type HomeInode = (u64, u64);
@@ -612,23 +607,10 @@ fn inode_of(metadata: &Metadata) -> HomeInode {
     (metadata.device, metadata.inode)
 }
 
-/// Makes a directory of the volume's own. One that is there was left behind by a process that died.
-pub(crate) fn make_unless_there(home: &dyn Files, path: &Path) -> io::Result<()> {
-    match home.make_dir(path, 0o700) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made,
-    }
-}
-
 /// Appends a name to a path.
 fn join(path: &mut Vec<u8>, name: &[u8]) {
     if !path.is_empty() {
         path.push(b'/');
     }
     path.extend_from_slice(name);
-}
-
-/// A path as the file system calls take it.
-pub(crate) fn to_path(bytes: Vec<u8>) -> PathBuf {
-    PathBuf::from(OsStr::from_bytes(&bytes))
 }

@@ -14,10 +14,12 @@ use std::path::{Path, PathBuf};
 use holdfast_io::{Files, Kind, Metadata};
 use holdfast_log::{CommitLog, Frame, Lsn};
 
-use crate::clean::{self, CleanError};
-use crate::names::{ORPHANS_NAME, to_path};
+use crate::clean::error::CleanError;
+use crate::clean::frames::decode;
+use crate::error::VolumeError;
+use crate::own::ORPHANS_NAME;
+use crate::paths::to_path;
 use crate::record::{Op, Record};
-use crate::volume::VolumeError;
 use crate::{replay, touched, words};
 
 /// [`Unapplied::changed_by_others`] of an open log.
@@ -76,7 +78,7 @@ impl Unapplied {
     /// See [`VolumeError`].
     pub fn take(&mut self, frame: &Frame<'_>) -> Result<(), VolumeError> {
         let lsn = frame.header.lsn;
-        let records = clean::decode(lsn, frame.payload, frame.payload_lsn)?;
+        let records = decode(lsn, frame.payload, frame.payload_lsn)?;
         records.iter().for_each(|(record, _)| self.name(lsn, record));
         Ok(())
     }

@@ -12,7 +12,7 @@ use holdfast_io::acl::DEFAULT;
 use holdfast_io::private::is_trusted;
 use holdfast_io::{Change, DirEntry, Files, Kind};
 
-use crate::names::{ORPHANS_NAME, to_path};
+use crate::paths::to_path;
 use holdfast_io::tree::Errno;
 
 /// The directories in which it is tried what the home can do.
@@ -25,6 +25,8 @@ const SCRATCH_FILE: &str = "0-3";
 
 /// The name, in the root of a home, at which a volume keeps what is its own.
 pub const NAME: &str = ".holdfast";
+/// Where the home keeps files that have no name but are still open.
+pub(crate) const ORPHANS_NAME: &[u8] = NAME.as_bytes();
 
 /// What a path into another file system is answered with, `EXDEV`.
 const IS_ELSEWHERE: i32 = 18;
@@ -73,6 +75,14 @@ pub(crate) fn remove(home: &dyn Files, root_ns: Option<i128>) -> io::Result<()> 
     home.remove_dir(&own)?;
     set_root_time(home, before_ns)?;
     home.sync_dir(Path::new(""))
+}
+
+/// Makes a directory of the volume's own. One that is there was left behind by a process that died.
+pub(crate) fn make_unless_there(home: &dyn Files, path: &Path) -> io::Result<()> {
+    match home.make_dir(path, 0o700) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
 }
 
 /// Tries something out at a path that is free, and frees it.

@@ -9,8 +9,9 @@ use holdfast_io::{Kind, OpenFile, Seek, Space};
 
 use crate::allocated::Allocated;
 use crate::extents::Source;
-use crate::names::{Names, ORPHANS_NAME, Place};
+use crate::names::{Names, Place};
 use crate::node::{Body, Node};
+use crate::own::ORPHANS_NAME;
 use crate::record::AtHome;
 use crate::roster::Entry as RosterEntry;
 use crate::volume::DirectoryVolume;

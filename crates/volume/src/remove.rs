@@ -9,12 +9,13 @@ use std::sync::Arc;
 use holdfast_io::Kind;
 use holdfast_log::Lsn;
 
+use crate::error::Stop;
 use crate::names::{Names, ORPHANS, Place};
 use crate::node::Node;
 use crate::record::{AtHome, Op, Record};
 use crate::roster::Entry as RosterEntry;
 use crate::space::Cost;
-use crate::volume::{DirectoryVolume, Stop};
+use crate::volume::DirectoryVolume;
 use crate::words;
 use holdfast_io::tree::{Errno, NodeId};
 

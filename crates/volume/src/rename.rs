@@ -9,14 +9,17 @@ use std::sync::Arc;
 use holdfast_io::{Files, Kind};
 use holdfast_log::Lsn;
 
-use crate::names::{Child, Names, ORPHANS_NAME, Place, make_unless_there, to_path};
+use crate::error::Stop;
+use crate::names::{Child, Names, Place};
 use crate::node::Node;
+use crate::own::{ORPHANS_NAME, make_unless_there};
+use crate::paths::to_path;
 use crate::record::{AtHome, Op, Record};
 use crate::remove::{Leaving, leave};
 use crate::requests::Noted;
 use crate::roster::Entry as RosterEntry;
 use crate::space::Cost;
-use crate::volume::{DirectoryVolume, Stop};
+use crate::volume::DirectoryVolume;
 use crate::words;
 use holdfast_io::tree::{Asked, Errno, NodeId, RenameHow};
 

@@ -19,16 +19,19 @@ use holdfast_io::{Change, Files, Held, Kind, OpenFile};
 use holdfast_log::{CommitLog, Frame, Lsn};
 
 use crate::allocated::Allocated;
-use crate::clean::{self, Act, CleanError};
+use crate::clean::error::{Act, CleanError};
+use crate::clean::frames::decode;
+use crate::error::VolumeError;
 use crate::extents::{Piece, Source};
 use crate::make::made;
-use crate::names::{Names, ORPHANS, Place, read_node, to_path};
+use crate::names::{Names, ORPHANS, Place, read_node};
 use crate::node::Node;
+use crate::paths::to_path;
 use crate::record::{AtHome, Op, Record};
 use crate::rename::exchanged;
 use crate::replay::home_paths::HomePaths;
 use crate::space::{Cost, SpaceGate};
-use crate::volume::{DirectoryVolume, VolumeError};
+use crate::volume::DirectoryVolume;
 use holdfast_io::tree::{Errno, NodeId, ROOT};
 use holdfast_io::tree::{is_other_inode, other_inode};
 
@@ -44,7 +47,7 @@ pub(crate) fn for_each(
 ) -> Result<(), VolumeError> {
     let mut frame_of = |frame: &Frame<'_>| {
         let lsn = frame.header.lsn;
-        let mut records = clean::decode(lsn, frame.payload, frame.payload_lsn)?.into_iter();
+        let mut records = decode(lsn, frame.payload, frame.payload_lsn)?.into_iter();
         records.try_for_each(|(record, data)| each(lsn, &record, data))
     };
     let marks = log.marks();
@@ -148,7 +151,7 @@ impl Replay<'_> {
         let mut directory = ROOT;
         let mut parts = path.split(|byte| *byte == b'/').peekable();
         while let Some(part) = parts.next() {
-            let orphans = directory == ROOT && part == crate::names::ORPHANS_NAME;
+            let orphans = directory == ROOT && part == crate::own::ORPHANS_NAME;
             self.names.load(self.home, directory)?;
             if parts.peek().is_none() {
                 return Ok(Place { parent: directory, name: part.into() });

@@ -24,12 +24,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use holdfast_io::Files;
 use holdfast_log::{CommitLog, NoteError};
 
+use crate::error::VolumeError;
 use crate::names::Place;
 use crate::record::{AtHome, take, take_u16, take_u64};
 use crate::requests::{EARLIER, Noted, Requests};
 use crate::roster::spill::Spill;
 use crate::space::OwnRoom;
-use crate::volume::VolumeError;
 use holdfast_io::tree::{Errno, NodeId};
 
 const BIND: u8 = 1;

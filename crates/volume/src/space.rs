@@ -19,10 +19,10 @@ use holdfast_io::{Allocation, Clock, Files, Limits};
 use holdfast_log::Lsn;
 
 use crate::allocated::Allocated;
-use crate::clean::CleanError;
+use crate::clean::error::CleanError;
+use crate::error::Stop;
 use crate::node::Body;
 use crate::room_unit::RoomUnit;
-use crate::volume::Stop;
 use crate::xattr::Value;
 
 /// How long an answer of the home counts while much is free.

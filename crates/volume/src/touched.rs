@@ -8,8 +8,8 @@
 use holdfast_io::Clock;
 use holdfast_log::CommitLog;
 
-use crate::clean::CleanError;
-use crate::volume::VolumeError;
+use crate::clean::error::CleanError;
+use crate::error::VolumeError;
 use crate::words::HOME_TOUCHED_NS;
 
 /// Added to the moment that was noted last. The sum is a moment that never comes, by which an

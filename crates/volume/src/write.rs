@@ -1,18 +1,20 @@
 //! Changing what a file holds, and its attributes.
 //!
 //! Promise: each change is one frame, so it is there wholly or not at all; only what differs from
-//! the file's last bytes is logged.
+//! the file's last bytes is logged, and only once the home's file, if any, is open for writing.
 //! Never: writes the home.
 
 use holdfast_io::acl::ACCESS;
-use holdfast_io::{Change, Kind};
+use holdfast_io::{Change, InodeNumbers, Kind};
 
+use crate::error::Stop;
 use crate::extents::{Piece, Source};
+use crate::frame::{Frame, Spot};
 use crate::names::Names;
 use crate::node::Body;
-use crate::record::{AtHome, Op, Record, unlogged};
+use crate::record::{Op, unlogged};
 use crate::space::{Charge, Cost};
-use crate::volume::{DirectoryVolume, Stop};
+use crate::volume::DirectoryVolume;
 use crate::words;
 use crate::xattr::{CAPABILITY, Value};
 use holdfast_io::tree::{Allocate, Attributes, Errno, NodeId, SetAttributes};
@@ -25,39 +27,7 @@ const ZEROS_WORTH_A_RECORD: usize = 256;
 const PRIVILEGES: u32 = 0o6000;
 const GROUP_EXECUTE: u32 = 0o010;
 
-/// Where a node stands at one moment of the log, as its records say it.
-#[derive(Clone, Copy)]
-pub(crate) struct Spot<'a> {
-    pub(crate) node: NodeId,
-    pub(crate) parent: NodeId,
-    pub(crate) path: &'a [u8],
-    /// Which inode of the home it is.
-    pub(crate) at_home: AtHome,
-}
-
-/// The records of one frame, being put together.
-pub(crate) struct Frame<'a> {
-    pub(crate) spot: Spot<'a>,
-    at_ns: i64,
-    pub(crate) records: u16,
-    pub(crate) payload: Vec<u8>,
-    /// Work for the home that is no bytes of the frame.
-    pub(crate) unlogged_bytes: u64,
-}
-
-impl<'a> Frame<'a> {
-    pub(crate) fn new(spot: Spot<'a>, at_ns: i64) -> Frame<'a> {
-        Frame { spot, at_ns, records: 0, payload: Vec::new(), unlogged_bytes: 0 }
-    }
-
-    /// Appends a record about the frame's node.
-    pub(crate) fn add(&mut self, op: Op<'_>) {
-        let Frame { spot: Spot { node, parent, path, at_home }, at_ns, .. } = *self;
-        Record { node, parent, path, at_home, at_ns, op }.encode(&mut self.payload);
-        self.unlogged_bytes += op.unlogged_bytes();
-        self.records += 1;
-    }
-
+impl Frame<'_> {
     /// Contents or owner change: what they were trusted with goes. True if it was there.
     fn distrust(&mut self, body: &Body) -> bool {
         let trusted = body.xattrs.has(CAPABILITY);
@@ -113,6 +83,37 @@ impl DirectoryVolume {
             }
             changed
         })
+    }
+
+    /// Opens what the home has of a file for writing, before a change of what it holds is logged.
+    /// Where a file gets another number when it is first changed, this would be that change.
+    pub(crate) fn open_for_writing(
+        &self,
+        names: &Names,
+        node: NodeId,
+        body: &mut Body,
+    ) -> Result<(), Stop> {
+        let renumbers = || self.home.inode_numbers() == InodeNumbers::KeptUntilChanged;
+        if body.writing.is_some() || body.attributes.kind != Kind::File || renumbers() {
+            return Ok(());
+        }
+        let held = names.hold(&*self.home, node).map_err(|error| Stop::Refused(error.into()))?;
+        if let Some(held) = held {
+            body.writing = Some(self.writing.open(&*held)?);
+        }
+        Ok(())
+    }
+
+    /// The same for all files that the log has something for, as an earlier process had them. One
+    /// that somebody hinders now the cleaner has to wait for.
+    pub(crate) fn open_again_for_writing(&self) {
+        let names = self.names();
+        for node in names.nodes() {
+            let mut body = node.body_mut();
+            if !body.is_applied(self.log.marks().released) {
+                let _ = self.open_for_writing(&names, node.id, &mut body);
+            }
+        }
     }
 
     /// Writes `data` at `offset`, growing the file if need be. One frame, whatever its size.

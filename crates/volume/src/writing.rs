@@ -6,19 +6,15 @@
 //! it holds is acknowledged, and stays open until the home has the last: as long as it is open for
 //! writing, nobody can do either.
 //!
-//! Promise: nothing that a file holds is acknowledged before the file is open for writing, if the
-//! home has it; an open that would wait is refused.
+//! Promise: each counts for its user until it is closed; an open that would wait is refused.
 //! Never: has more than [`FILES_MAX`] open; who needs one more waits until one comes home.
 
 use std::sync::Arc;
 
-use holdfast_io::{Held, InodeNumbers, Kind, OpenFile};
+use holdfast_io::{Held, OpenFile};
 
-use crate::names::Names;
-use crate::node::Body;
+use crate::error::Stop;
 use crate::shares::Shares;
-use crate::volume::{DirectoryVolume, Stop};
-use holdfast_io::tree::NodeId;
 use holdfast_io::tree::asker;
 
 /// With the files that are kept for reading, below the 1,024 that a process may have open.
@@ -53,7 +49,7 @@ impl WritingFiles {
         WritingFiles { shares }
     }
 
-    fn open(&self, held: &dyn Held) -> Result<WritingFile, Stop> {
+    pub(crate) fn open(&self, held: &dyn Held) -> Result<WritingFile, Stop> {
         let user = asker().user;
         if !self.shares.open_file(user, FILES_MAX) {
             return Err(Stop::NoFiles);
@@ -64,38 +60,5 @@ impl WritingFiles {
         }
         let file = opened.map_err(|error| Stop::Refused(error.into()))?;
         Ok(WritingFile { file, user, shares: self.shares.clone() })
-    }
-}
-
-impl DirectoryVolume {
-    /// Opens what the home has of a file for writing, before a change of what it holds is logged.
-    /// Where a file gets another number when it is first changed, this would be that change.
-    pub(crate) fn open_for_writing(
-        &self,
-        names: &Names,
-        node: NodeId,
-        body: &mut Body,
-    ) -> Result<(), Stop> {
-        let renumbers = || self.home.inode_numbers() == InodeNumbers::KeptUntilChanged;
-        if body.writing.is_some() || body.attributes.kind != Kind::File || renumbers() {
-            return Ok(());
-        }
-        let held = names.hold(&*self.home, node).map_err(|error| Stop::Refused(error.into()))?;
-        if let Some(held) = held {
-            body.writing = Some(self.writing.open(&*held)?);
-        }
-        Ok(())
-    }
-
-    /// The same for all files that the log has something for, as an earlier process had them. One
-    /// that somebody hinders now the cleaner has to wait for.
-    pub(crate) fn open_again_for_writing(&self) {
-        let names = self.names();
-        for node in names.nodes() {
-            let mut body = node.body_mut();
-            if !body.is_applied(self.log.marks().released) {
-                let _ = self.open_for_writing(&names, node.id, &mut body);
-            }
-        }
     }
 }

@@ -11,45 +11,27 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use holdfast_io::acl::{ACCESS, Acl, DEFAULT};
-use holdfast_io::{Change, Held, Kind, XATTR_NAME_BYTES_MAX, XATTR_VALUE_BYTES_MAX};
+use holdfast_io::{Change, Held, Kind, XATTR_VALUE_BYTES_MAX};
 
-pub(crate) use gate::{Gate, Named, clear, place};
+pub(crate) use gate::{Gate, clear, place};
 pub(crate) use overlay::{CAPABILITY, Found, Value, Xattrs, is_acl};
+use overlay::{LISTS, Named, USER, space_of};
 
+use crate::error::Stop;
+use crate::frame::{Frame, Spot};
 use crate::names::Names;
 use crate::node::Body;
 use crate::record::Op;
 use crate::requests::Noted;
 use crate::space::Cost;
-use crate::volume::{DirectoryVolume, Stop};
+use crate::volume::DirectoryVolume;
 use crate::words;
-use crate::write::{Frame, Spot};
 use holdfast_io::tree::{Asked, Errno, NodeId, ROOT, SetXattr};
 
-const USER: &[u8] = b"user.";
-const TRUSTED: &[u8] = b"trusted.";
-const SECURITY: &[u8] = b"security.";
-/// Stands for both lists, which a home has or has not.
-const LISTS: &[u8] = b"system.posix_acl_";
 /// What Holdfast marks a home with, on its root. No program can see or change it.
 const OWN: [&[u8]; 2] = [b"user.holdfast.", b"trusted.holdfast."];
 
 const SET_GROUP_ID: u32 = 0o2000;
-
-/// The namespace of a name that some node can have.
-fn space_of(name: &[u8]) -> Result<&'static [u8], Errno> {
-    if name.is_empty() || name.len() > XATTR_NAME_BYTES_MAX {
-        return Err(Errno::RANGE);
-    }
-    if is_acl(name) {
-        return Ok(LISTS);
-    }
-    let space = [USER, TRUSTED, SECURITY].into_iter().find(|space| name.starts_with(space));
-    match space.ok_or(Errno::NOTSUP)? {
-        space if space.len() == name.len() => Err(Errno::INVAL),
-        space => Ok(space),
-    }
-}
 
 fn is_own(node: NodeId, name: &[u8]) -> bool {
     node == ROOT && OWN.iter().any(|own| name.starts_with(own))

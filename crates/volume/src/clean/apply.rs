@@ -17,9 +17,11 @@ use holdfast_io::acl::DEFAULT;
 use holdfast_io::{Change, Files, Held, InodeNumbers, Kind, Metadata, OpenFile};
 use holdfast_log::{Lsn, ReadError};
 
+use crate::clean::error::{Act, CleanError};
 use crate::clean::plan::{Contents, Step, Window, is_orphan};
-use crate::clean::{Act, CleanError};
-use crate::names::{Names, ORPHANS_NAME, Place, to_path};
+use crate::names::{Names, Place};
+use crate::own::ORPHANS_NAME;
+use crate::paths::to_path;
 use crate::record::{Op, Record};
 use crate::volume::DirectoryVolume;
 use crate::xattr::{clear, place};

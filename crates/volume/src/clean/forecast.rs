@@ -9,23 +9,20 @@
 //! names ends, and each barrier, was work of whoever made that change.
 //! Never: knows what a file holds.
 
+mod expect;
+
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use holdfast_io::tree::NodeId;
 use holdfast_log::Lsn;
 
+use super::frames::is_full;
 use super::plan::{BARRIER_WORK_BYTES, Window};
-use super::{CleanError, decode, is_full};
 use crate::record::Record;
-use crate::volume::DirectoryVolume;
 
 /// What it counts as that a window ends, which is five syncs and more: as much as an exchange.
 const WINDOW_WORK_BYTES: u64 = 1 << 20;
-/// Log that is looked at while no name can be changed, at the most but for what came meanwhile.
-const READ_BYTES: u64 = 64 << 10;
-/// How often one tries to come so near to the end of the log.
-const READS_MAX: u32 = 4;
 
 /// The plan of the windows to come, for whoever logs.
 #[derive(Default)]
@@ -134,58 +131,5 @@ impl Outline {
         }
         *self = outline;
         None
-    }
-
-    /// Takes in what the log has between the two.
-    fn read(&mut self, volume: &DirectoryVolume, from: Lsn, to: Lsn) -> Result<(), CleanError> {
-        let mut fault = Ok(());
-        let read = volume.log.read(from, to, &mut |frame| {
-            let lsn = frame.header.lsn;
-            let records = decode(lsn, frame.payload, frame.payload_lsn);
-            fault = records.map(|records| {
-                self.take(lsn, &records);
-            });
-            fault.is_ok()
-        });
-        read.map_err(CleanError::Read)?;
-        fault
-    }
-}
-
-impl DirectoryVolume {
-    /// A window ends at `upto`, where nobody may have expected it: it takes what the device has,
-    /// and the windows behind it begin there. Those that nobody has paid for turn out to be work of
-    /// whoever made them, if that is final. Otherwise false if there are any.
-    pub(crate) fn expect_windows_from(
-        &self,
-        upto: Lsn,
-        is_final: bool,
-    ) -> Result<bool, CleanError> {
-        let Some(mut outline) = self.forecast.outline().begins_anew_at(upto) else {
-            return Ok(true);
-        };
-        let mut at = upto;
-        for _ in 0..READS_MAX {
-            let tail = self.log.marks().tail;
-            if tail.since(at) <= READ_BYTES {
-                break;
-            }
-            outline.read(self, at, tail)?;
-            at = tail;
-        }
-        // Nobody logs a change of names meanwhile.
-        let _names = self.names_mut();
-        outline.read(self, at, self.log.marks().tail)?;
-        let mut known = self.forecast.outline();
-        let unpaid: Vec<Lsn> =
-            outline.ends.iter().copied().filter(|end| !known.ends_at(*end)).collect();
-        if !unpaid.is_empty() && !is_final {
-            return Ok(false);
-        }
-        for lsn in unpaid {
-            self.shares.turns_out(lsn, WINDOW_WORK_BYTES);
-        }
-        *known = outline;
-        Ok(true)
     }
 }

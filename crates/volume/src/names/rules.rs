@@ -1,100 +1,29 @@
 //! What directories of the home ask of the names in them, by flags that their owners may set.
 //!
-//! What the log has is brought home in another order than it was done in, and what was made in one
-//! directory and moved to another is made where it ends. So nothing that the home does not have yet
-//! moves between directories whose rules differ, but to one that has none.
-//!
-//! Promise: a name that is admitted its directory takes, whatever becomes of it before.
+//! Promise: tells what the home says of a directory at the moment.
 //! Never: sets a flag.
 
-use holdfast_io::{Files, Held, Kind};
-
-use super::{Names, ORPHANS};
-use crate::tried::admit_move;
-use holdfast_io::tree::{Errno, NodeId, ROOT};
+use holdfast_io::Held;
+use holdfast_io::tree::Errno;
 
 /// What a directory asks. Each is handed down to directories that are made in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rules {
     /// What comes into it from elsewhere is of this project.
-    project: Option<u32>,
+    pub(super) project: Option<u32>,
     /// No symbolic link is made in it.
-    no_symlinks: bool,
+    pub(super) no_symlinks: bool,
     /// Names that differ in case alone are one.
-    folds_case: bool,
+    pub(super) folds_case: bool,
 }
 
 impl Rules {
-    fn of(directory: &dyn Held) -> Result<Rules, Errno> {
+    pub(super) fn of(directory: &dyn Held) -> Result<Rules, Errno> {
         let traits = directory.traits()?.unwrap_or_default();
         Ok(Rules {
             project: traits.hands_project_down.then_some(traits.project),
             no_symlinks: traits.no_symlinks,
             folds_case: traits.folds_case,
         })
-    }
-}
-
-impl Names {
-    /// What a directory asks, or is going to once the home has it.
-    fn rules(&mut self, home: &dyn Files, directory: NodeId) -> Result<Rules, Errno> {
-        let mut at = if directory == ORPHANS { ROOT } else { directory };
-        loop {
-            let entry = self.entry(at).ok_or(Errno::STALE)?;
-            if let Some(rules) = entry.rules {
-                return Ok(rules);
-            }
-            if let Some(held) = self.hold(home, at)? {
-                let rules = Rules::of(&*held)?;
-                self.entries.get_mut(&at).expect("looked up above").rules = Some(rules);
-                return Ok(rules);
-            }
-            at = self.parent(at);
-        }
-    }
-
-    /// Whether something of this kind may be made in a directory.
-    pub(crate) fn admit_made(
-        &mut self,
-        home: &dyn Files,
-        directory: NodeId,
-        kind: Kind,
-    ) -> Result<(), Errno> {
-        let rules = self.rules(home, directory)?;
-        let refused = rules.folds_case || rules.no_symlinks && kind == Kind::Symlink;
-        if refused { Err(Errno::PERM) } else { Ok(()) }
-    }
-
-    /// Whether a node may get a name in `to`, where it has, or loses, one in `from`.
-    pub(crate) fn admit_moved(
-        &mut self,
-        home: &dyn Files,
-        node: NodeId,
-        from: NodeId,
-        to: NodeId,
-    ) -> Result<(), Errno> {
-        let (here, there) = (self.rules(home, from)?, self.rules(home, to)?);
-        let kind = self.entry(node).ok_or(Errno::STALE)?.kind;
-        if let Some(path) = self.home_path(node).filter(|_| kind == Kind::Directory) {
-            admit_move(home, &path)?;
-        }
-        let at_home = if here == there && there == Rules::default() {
-            return Ok(());
-        } else {
-            self.hold(home, node)?
-        };
-        if there.folds_case {
-            return Err(Errno::PERM);
-        }
-        let Some(held) = at_home else {
-            let fits = here == there || there == Rules::default() && kind != Kind::Directory;
-            return if fits { Ok(()) } else { Err(Errno::XDEV) };
-        };
-        let of = |project: u32| Ok(held.traits()?.is_some_and(|of| of.project == project));
-        match there.project.map_or(Ok(true), of) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(Errno::XDEV),
-            Err(error) => Err(std::io::Error::into(error)),
-        }
     }
 }

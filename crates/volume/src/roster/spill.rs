@@ -13,7 +13,8 @@ use std::sync::Arc;
 use holdfast_io::checksum::crc32c;
 use holdfast_io::{Files, OpenFile, OpenHow};
 
-use crate::names::{ORPHANS_NAME, to_path};
+use crate::own::ORPHANS_NAME;
+use crate::paths::to_path;
 use crate::space::{Cost, OwnRoom};
 
 /// Length and check before each entry.

@@ -8,8 +8,8 @@ use holdfast_io::tree::Errno;
 use holdfast_log::Lsn;
 
 use super::{Cost, MARGIN_BYTES, SpaceGate};
+use crate::error::Stop;
 use crate::room_unit::RoomUnit;
-use crate::volume::Stop;
 
 fn home(bytes: u64, inodes_max: u64) -> FakeFiles {
     let files = FakeFiles::new(1);

@@ -17,8 +17,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use holdfast_io::{Files, Held};
 
-use crate::names::{ORPHANS_NAME, make_unless_there, to_path};
-use crate::xattr::overlay::Value;
+use crate::own::{ORPHANS_NAME, make_unless_there};
+use crate::paths::to_path;
+use crate::xattr::overlay::{Named, Value, bytes};
 use holdfast_io::tree::Errno;
 use taken::Taken;
 
@@ -31,11 +32,6 @@ const WHOLE_BYTES_MAX: usize = 64 << 10;
 const CHOSEN_MAX: usize = 5;
 /// So much of what the home took is remembered.
 const TAKEN_MAX: usize = 8;
-/// What an attribute takes besides its name and value.
-const ENTRY_BYTES: usize = 32;
-
-/// An attribute's name, and its value.
-pub(crate) type Named = (Box<[u8]>, Value);
 
 /// What is tried on the home when a namespace is first used: a name, and values, the longest first.
 pub(crate) type Probe = (Box<[u8]>, Vec<Value>);
@@ -169,10 +165,6 @@ fn on_scratch<T>(
     let outcome = tried(&*home.hold(&scratch)?);
     home.remove_dir(&scratch)?;
     outcome
-}
-
-fn bytes(wanted: &[Named]) -> usize {
-    wanted.iter().map(|(name, value)| ENTRY_BYTES + name.len() + value.len()).sum()
 }
 
 /// Gives a directory of the volume's own all of these, and learns from it. The outer error says

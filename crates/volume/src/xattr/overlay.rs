@@ -1,4 +1,4 @@
-//! The extended attributes of one node, as memory has them.
+//! What an extended attribute is, and those of one node as memory has them.
 //!
 //! Promise: what was acknowledged last, over the names that the home has.
 //! Never: asks the home.
@@ -6,11 +6,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use holdfast_io::XATTR_NAME_BYTES_MAX;
 use holdfast_io::acl::{ACCESS, Acl, DEFAULT};
+use holdfast_io::tree::Errno;
 use holdfast_log::Lsn;
 
 /// A value, shared with whoever is being told of it.
 pub(crate) type Value = Arc<[u8]>;
+
+/// An attribute's name, and its value.
+pub(crate) type Named = (Box<[u8]>, Value);
+
+pub(super) const USER: &[u8] = b"user.";
+const TRUSTED: &[u8] = b"trusted.";
+const SECURITY: &[u8] = b"security.";
+/// Stands for both lists, which a home has or has not.
+pub(super) const LISTS: &[u8] = b"system.posix_acl_";
+/// What an attribute takes besides its name and value.
+pub(super) const ENTRY_BYTES: usize = 32;
 
 /// What a file's contents are trusted with. Any change of them takes it away.
 pub(crate) const CAPABILITY: &[u8] = b"security.capability";
@@ -18,6 +31,25 @@ pub(crate) const CAPABILITY: &[u8] = b"security.capability";
 /// True for the two attributes whose value the tree itself goes by.
 pub(crate) fn is_acl(name: &[u8]) -> bool {
     name == ACCESS || name == DEFAULT
+}
+
+/// The namespace of a name that some node can have.
+pub(super) fn space_of(name: &[u8]) -> Result<&'static [u8], Errno> {
+    if name.is_empty() || name.len() > XATTR_NAME_BYTES_MAX {
+        return Err(Errno::RANGE);
+    }
+    if is_acl(name) {
+        return Ok(LISTS);
+    }
+    let space = [USER, TRUSTED, SECURITY].into_iter().find(|space| name.starts_with(space));
+    match space.ok_or(Errno::NOTSUP)? {
+        space if space.len() == name.len() => Err(Errno::INVAL),
+        space => Ok(space),
+    }
+}
+
+pub(super) fn bytes(wanted: &[Named]) -> usize {
+    wanted.iter().map(|(name, value)| ENTRY_BYTES + name.len() + value.len()).sum()
 }
 
 /// Where a value is.

@@ -12,8 +12,8 @@ use holdfast_io::acl::{ACCESS, DEFAULT};
 use holdfast_io::{Change, Held, Kind, Metadata};
 
 use super::{Applier, unless};
+use crate::clean::error::{Act, CleanError};
 use crate::clean::plan::{Make, Step, Window, is_orphan};
-use crate::clean::{Act, CleanError};
 use crate::names::Names;
 use holdfast_io::tree::other_inode;
 use holdfast_io::tree::{Errno, NodeId};

@@ -5,18 +5,9 @@
 //! is made under the next, so what it costs is what is left of it.
 //! Never: takes back a name that it did not give, or the name that others were given from.
 
-use super::{Step, Window, is_orphan};
+use super::{Linked, Step, Window, is_orphan};
 use crate::record::{Op, Record};
 use holdfast_io::tree::NodeId;
-
-/// The names that a window gives a node with several.
-#[derive(Debug)]
-pub(super) struct Linked {
-    /// Which step makes it; none if it is from before the window.
-    made: Option<usize>,
-    /// Which steps give it further names, in their order, all from the same.
-    links: Vec<usize>,
-}
 
 impl Window {
     /// True if a second name cannot be given: where it goes something may stand that a repetition

@@ -10,20 +10,8 @@
 
 use holdfast_io::Kind;
 
-use super::{Make, Step, Window};
+use super::{Make, Pass, Step, Window};
 use crate::record::{Op, Record};
-
-/// What becomes of a record in its window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Pass {
-    #[default]
-    Applied,
-    /// It is aside, because the home refused it.
-    Refused,
-    /// It cannot be applied without another that is aside. Nobody has tried, unless it is below a
-    /// directory that was made before it was refused.
-    Depends,
-}
 
 impl Window {
     /// True if the record must not be taken in behind what the window has.

@@ -14,8 +14,7 @@ use std::collections::BTreeMap;
 
 use holdfast_io::Held;
 
-use super::{ENTRY_BYTES, Named, bytes};
-use crate::xattr::{is_acl, space_of};
+use crate::xattr::overlay::{ENTRY_BYTES, Named, bytes, is_acl, space_of};
 
 /// What rounding may add to an attribute, and not to a spare one.
 const SLACK_BYTES: usize = 8;

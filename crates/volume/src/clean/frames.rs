@@ -1,0 +1,57 @@
+//! Frames as windows take them: what is in one, and how many one window has.
+//!
+//! Promise: a record is told as it was logged, and where its data lies.
+//! Never: makes sense of what no version of Holdfast writes.
+
+use holdfast_io::{Files, InodeNumbers};
+use holdfast_log::Lsn;
+
+use super::error::CleanError;
+use super::plan::Window;
+use crate::record::{self, Record};
+
+/// Bytes of log in one window, and of what the home has to do for it beyond them: enough to be
+/// worth its syncs, not so much that a front end that takes over, and finishes the window first, is
+/// long about it.
+const WINDOW_BYTES_MAX: u64 = 16 << 20;
+
+/// Files and directories of one window on a home that syncs each of them: a second's work where a
+/// sync takes some milliseconds.
+const SYNCS_MAX: usize = 128;
+
+/// The records of a frame, each with the LSN of its data.
+pub(crate) fn decode(
+    lsn: Lsn,
+    payload: &[u8],
+    payload_lsn: Lsn,
+) -> Result<Vec<(Record<'_>, Lsn)>, CleanError> {
+    record::decode(payload)
+        .map(|decoded| {
+            let (record, data_at) = decoded.map_err(|fault| CleanError::Record(lsn, fault))?;
+            Ok((record, payload_lsn.advance(data_at as u64)))
+        })
+        .collect()
+}
+
+/// The records of a frame that is about to be logged, without data.
+pub(crate) fn decode_names(payload: &[u8]) -> Vec<(Record<'_>, Lsn)> {
+    let whole = record::decode(payload).map(|decoded| decoded.expect("it was encoded here"));
+    whole.map(|(record, _)| (record, Lsn::default())).collect()
+}
+
+/// True if a window that began there takes no frame at `lsn`, whatever is in it.
+pub(super) fn is_full(window: &Window, begins: Lsn, lsn: Lsn, syncs_max: usize) -> bool {
+    lsn > begins.advance(WINDOW_BYTES_MAX)
+        || window.unlogged_bytes >= WINDOW_BYTES_MAX
+        || window.syncs() >= syncs_max
+}
+
+/// How many files and directories one window has at the most.
+pub(crate) fn syncs_max(home: &dyn Files) -> usize {
+    if home.has_sync_all() { usize::MAX } else { SYNCS_MAX }
+}
+
+/// True if names that change places any number of times are one step.
+pub(crate) fn tells_inodes(home: &dyn Files) -> bool {
+    matches!(home.inode_numbers(), InodeNumbers::Kept(_))
+}

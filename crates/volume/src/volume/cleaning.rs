@@ -1,0 +1,86 @@
+//! When the home gets what the log has: in the background, when somebody waits, and at the end.
+//!
+//! Promise: what a volume is given back with is complete and ordinary; until then a home that fails
+//! is tried again.
+//! Never: holds up whoever waits for room so that changes can gather.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::DirectoryVolume;
+use crate::clean::Cleaned;
+use crate::clean::error::CleanError;
+use crate::space::shortage_in;
+use crate::words;
+
+/// How often the cleaner looks whether it should go on before the changes have gathered.
+pub(super) const CLEAN_LOOK: Duration = Duration::from_millis(5);
+/// Looks between two windows. A window costs several flushes, whatever is in it, and the drain may
+/// wait for the same disk.
+const CLEAN_LOOKS: u32 = 40;
+
+impl DirectoryVolume {
+    /// Applies what the device has to the home, one window. What nobody can reach any more is
+    /// removed first, as far as the log has room.
+    pub fn clean_step(&self) -> Result<Cleaned, CleanError> {
+        self.remove_unreachable();
+        let stepped = self.cleaner().step(self);
+        if stepped.is_err() {
+            self.settling.cleaner_failed();
+        }
+        self.space.tell_shortage(shortage_in(&stepped));
+        stepped
+    }
+
+    /// Cleans until told to stop. A home that fails is tried again: the log still has everything.
+    pub fn run_cleaner(&self, stop: &AtomicBool) {
+        while !stop.load(Ordering::Relaxed) {
+            match self.clean_step() {
+                // What ends a window says nothing of how much is waiting behind it.
+                Ok(cleaned) if cleaned.more => continue,
+                Ok(_) => {}
+                // If the log is what failed, or does not hear of it, it says so itself.
+                Err(error) => drop(self.log.set_word(words::HOME_ERRNO, error.errno())),
+            }
+            self.let_changes_gather(stop);
+        }
+    }
+
+    /// Lets several changes become one window, unless somebody waits for the room they take.
+    fn let_changes_gather(&self, stop: &AtomicBool) {
+        for _ in 0..CLEAN_LOOKS {
+            std::thread::sleep(CLEAN_LOOK);
+            if stop.load(Ordering::Relaxed) || self.is_room_wanted() {
+                return;
+            }
+        }
+    }
+
+    /// Brings everything home: drains, applies, removes what only a mounted volume needs, and
+    /// leaves the home complete and ordinary. No front end may use the volume any more.
+    ///
+    /// # Errors
+    /// See [`CleanError`]; it may be tried again.
+    pub fn detach(&self) -> Result<(), CleanError> {
+        loop {
+            self.log.commit(self.log.marks().tail).map_err(CleanError::Log)?;
+            if self.clean_step()?.is_idle() && self.log.marks().tail == self.log.marks().durable {
+                break;
+            }
+        }
+        self.cleaner().close_aside()?;
+        let root_ns = self.names().root_time();
+        crate::clean::remove_orphans(&*self.home, root_ns)?;
+        // Nobody goes on from here: the next one to open this memory begins on a complete home.
+        self.log.set_word(words::OPENED, 0).map_err(CleanError::Word)
+    }
+
+    pub(super) fn bring_home(&self) {
+        let upto = self.log.marks().tail;
+        if self.log.commit(upto).is_ok() {
+            while self.log.marks().released < upto
+                && self.clean_step().is_ok_and(|cleaned| !cleaned.is_idle())
+            {}
+        }
+    }
+}
