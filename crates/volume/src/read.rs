@@ -57,10 +57,15 @@ impl DirectoryVolume {
     }
 
     /// Notes that a front end is about to be told of the node by this name, and counts it. One note
-    /// at a time: the roster that a full one is replaced by must count what stood in that.
+    /// at a time: the roster that a full one is replaced by must count what stood in that. What is
+    /// noted of its inode stands in that one too, though nobody remembers the node yet.
     fn tell(&self, names: &Names, node: &Node, place: Place) -> Result<(), Errno> {
         let _turn = self.counting();
-        self.note(names, &RosterEntry::Told(node.id, place))?;
+        self.note_beside(names, &RosterEntry::Told(node.id, place), || {
+            let at_home = names.noted_home(node.id);
+            let is_new = !node.is_remembered() && at_home != AtHome::default();
+            is_new.then_some(RosterEntry::Home(node.id, at_home))
+        })?;
         node.remember();
         Ok(())
     }
@@ -76,12 +81,13 @@ impl DirectoryVolume {
         name: &[u8],
     ) -> Result<(), Errno> {
         let place = Place { parent, name: name.into() };
-        let is_new = !node.is_remembered();
-        self.tell(names, node, place.clone())?;
-        if !is_new {
-            return Ok(());
+        if node.is_remembered() {
+            return self.tell(names, node, place);
         }
+        // First: whoever finds a node that is told of, and no inode, takes it for one that has
+        // never come home, and may take over between any two notes.
         self.note_home(names, node.id);
+        self.tell(names, node, place.clone())?;
         let places = names.entry(node.id).map_or(&[][..], |entry| &entry.places);
         let mut others = places.iter().filter(|other| **other != place);
         others.try_for_each(|other| self.note(names, &RosterEntry::Bind(node.id, other.clone())))

@@ -158,7 +158,19 @@ impl Remembered {
         let count = count.map(|count| Entry::Count(node, count));
         let is_told = self.at_home != AtHome::default() && !self.places.is_empty();
         let home = is_told.then_some(Entry::Home(node, self.at_home));
-        self.places.iter().map(place).chain(count).chain(home).collect()
+        home.into_iter().chain(self.places.iter().map(place)).chain(count).collect()
+    }
+
+    /// What makes this say what `wanted` says, of a node that both know: the inode first, since one
+    /// that is told of without has never come home; a name goes when the others are there.
+    fn corrections(&self, node: NodeId, wanted: &Remembered) -> Vec<Entry> {
+        let home = (self.at_home != wanted.at_home).then_some(Entry::Home(node, wanted.at_home));
+        let missing = wanted.places.iter().filter(|place| !self.places.contains(place));
+        let missing = missing.map(|place| Entry::Bind(node, place.clone()));
+        let needless = self.places.iter().filter(|place| !wanted.places.contains(place));
+        let needless = needless.map(|place| Entry::Unbind(node, place.clone()));
+        let count = (self.count != wanted.count).then_some(Entry::Count(node, wanted.count));
+        home.into_iter().chain(missing).chain(count).chain(needless).collect()
     }
 }
 
@@ -459,15 +471,18 @@ fn fold(known: &mut Known, entry: Entry) {
     }
 }
 
-/// What makes `known` say the same as `entries`.
+/// What makes `known` say the same as `entries`. Whoever takes over between any two of them finds
+/// every node that both know.
 fn corrections(known: Known, entries: &[Entry]) -> Vec<Entry> {
     let mut wanted = Known::new();
     entries.iter().for_each(|entry| fold(&mut wanted, entry.clone()));
     let needless = known.keys().filter(|node| !wanted.contains_key(node));
     let mut corrections: Vec<_> = needless.map(|node| Entry::Drop(*node)).collect();
-    for (node, wanted) in wanted.iter().filter(|(node, wanted)| known.get(node) != Some(wanted)) {
-        corrections.push(Entry::Drop(*node));
-        corrections.extend(wanted.entries(*node));
+    for (node, wanted) in &wanted {
+        match known.get(node) {
+            Some(known) => corrections.extend(known.corrections(*node, wanted)),
+            None => corrections.extend(wanted.entries(*node)),
+        }
     }
     let is_asked = |entry: &&Entry| matches!(entry, Entry::Asked(..));
     corrections.extend(entries.iter().filter(is_asked).cloned());

@@ -169,7 +169,18 @@ impl DirectoryVolume {
 
     /// Notes a name for the next front end.
     pub(crate) fn note(&self, names: &Names, entry: &RosterEntry) -> Result<(), Errno> {
-        self.roster.note(self.own_room(), &*self.log, entry, || names.roster())
+        self.note_beside(names, entry, || None)
+    }
+
+    /// The same; a roster that is written anew for it says `also` besides what is known.
+    pub(crate) fn note_beside(
+        &self,
+        names: &Names,
+        entry: &RosterEntry,
+        also: impl FnOnce() -> Option<RosterEntry>,
+    ) -> Result<(), Errno> {
+        let known = || names.roster().into_iter().chain(also()).collect();
+        self.roster.note(self.own_room(), &*self.log, entry, known)
     }
 
     /// Notes what is about to be done for a request, for whoever is asked again.

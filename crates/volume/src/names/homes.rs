@@ -81,7 +81,7 @@ impl Names {
     }
 
     /// What the roster tells of a node.
-    pub(super) fn noted_home(&self, node: NodeId) -> AtHome {
+    pub(crate) fn noted_home(&self, node: NodeId) -> AtHome {
         match self.omits_inodes.load(Ordering::Relaxed) {
             true => AtHome::default(),
             false => self.at_home(node),

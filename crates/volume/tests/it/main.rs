@@ -6,6 +6,7 @@
 mod aside;
 mod behaviour;
 mod beside;
+mod between;
 mod block;
 mod block_power;
 mod borders;

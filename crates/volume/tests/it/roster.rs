@@ -1,5 +1,6 @@
 //! The roster takes as many names as there are, and what one costs that can do no more.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,11 +18,14 @@ use crate::world::{Below, World};
 /// More than a roster of the test's region has room for.
 const NAMES: u64 = 8_000;
 
-/// A log that counts how often, and with how much, its notes are replaced.
-struct Counting {
+/// A log that counts how often, and with how much, its notes are replaced, and whose process may
+/// die between two of them.
+pub(crate) struct Counting {
     log: Arc<Log>,
     rewrites: AtomicU64,
     rewritten: AtomicU64,
+    /// So many notes are taken until the process dies.
+    pub(crate) notes_left: AtomicU64,
 }
 
 impl CommitLog for Counting {
@@ -71,6 +75,9 @@ impl CommitLog for Counting {
     }
 
     fn set_word(&self, index: usize, value: u64) -> Result<(), WordError> {
+        if self.notes_left.load(Ordering::Relaxed) == 0 {
+            return Err(WordError::Unreachable(Arc::new(io::ErrorKind::BrokenPipe.into())));
+        }
         self.log.set_word(index, value)
     }
 
@@ -83,6 +90,7 @@ impl CommitLog for Counting {
     }
 
     fn note(&self, record: &[u8]) -> Result<(), NoteError> {
+        self.live_on()?;
         self.log.note(record)
     }
 
@@ -91,6 +99,7 @@ impl CommitLog for Counting {
     }
 
     fn replace_notes(&self, records: &mut dyn Iterator<Item = Vec<u8>>) -> Result<(), NoteError> {
+        self.live_on()?;
         self.rewrites.fetch_add(1, Ordering::Relaxed);
         let counted = records.inspect(|_| {
             self.rewritten.fetch_add(1, Ordering::Relaxed);
@@ -100,6 +109,14 @@ impl CommitLog for Counting {
 }
 
 impl Counting {
+    /// Takes one of the notes that are left.
+    fn live_on(&self) -> Result<(), NoteError> {
+        let order = (Ordering::Relaxed, Ordering::Relaxed);
+        let one_less = |left: u64| left.checked_sub(1);
+        let dead = |_| NoteError::Unreachable(Arc::new(io::ErrorKind::BrokenPipe.into()));
+        self.notes_left.fetch_update(order.0, order.1, one_less).map(drop).map_err(dead)
+    }
+
     /// Rewrites, and entries in them, since the last time.
     fn taken(&self) -> (u64, u64) {
         (self.rewrites.swap(0, Ordering::Relaxed), self.rewritten.swap(0, Ordering::Relaxed))
@@ -111,9 +128,10 @@ fn open(world: &World) -> (Arc<Counting>, DirectoryVolume) {
     open_on(world, Below::without_room_for_rosters(&world.files, "home"))
 }
 
-fn open_on(world: &World, home: Arc<Below>) -> (Arc<Counting>, DirectoryVolume) {
+pub(crate) fn open_on(world: &World, home: Arc<Below>) -> (Arc<Counting>, DirectoryVolume) {
     let (rewrites, rewritten) = (AtomicU64::new(0), AtomicU64::new(0));
-    let log = Arc::new(Counting { log: world.open_log(), rewrites, rewritten });
+    let notes_left = AtomicU64::new(u64::MAX);
+    let log = Arc::new(Counting { log: world.open_log(), rewrites, rewritten, notes_left });
     let clock = Arc::new(world.clock.clone());
     let opened = DirectoryVolume::open(home, log.clone(), clock, Class::Memory);
     log.taken();
