@@ -125,6 +125,7 @@ impl Config {
             checked.map_err(|why| format!("[snapshot.{name}]: {why}"))?;
         }
         config.check_no_path_twice()?;
+        config.check_nothing_inside()?;
         config.check_no_port_twice()?;
         config.check_no_device_twice()?;
         Ok(config)
@@ -193,6 +194,22 @@ impl Config {
                 Some(other) => return Err(format!("{key} = {path:?} is already {other}")),
                 None => seen.insert(path, key),
             };
+        }
+        Ok(())
+    }
+
+    /// What a log or a store has in its directory it may replace or remove, whoever put it there.
+    fn check_nothing_inside(&self) -> Result<(), String> {
+        let paths = self.paths();
+        let is_folder = |key: &str| key.ends_with("] log") || key.ends_with("] store");
+        for (folder, around) in paths.iter().filter(|(key, _)| is_folder(key)) {
+            let inside = paths.iter().find(|(_, path)| path != around && path.starts_with(around));
+            if let Some((key, path)) = inside {
+                let why = "has for its own files alone; name a place outside";
+                return Err(format!(
+                    "{key} = {path:?} lies inside {around:?}, which {folder} {why}"
+                ));
+            }
         }
         Ok(())
     }

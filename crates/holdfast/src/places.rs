@@ -67,9 +67,11 @@ pub(crate) fn check(name: &str, volume: &VolumeConfig) -> Outcome<()> {
     let place = |path: &Path| Place::of(path, &mounts);
     let home = ("home", place(&volume.home));
     let mount = volume.mount.as_deref().map(|mount| ("mount", place(mount)));
+    let log = ("log", place(&volume.log));
     for (key, path) in parts(volume) {
         let part = place(path);
-        for (around, folder) in [Some(&home), mount.as_ref()].into_iter().flatten() {
+        let around_others = (key != "log").then_some(&log);
+        for (around, folder) in [Some(&home), mount.as_ref(), around_others].into_iter().flatten() {
             if part.is_in(folder) {
                 return Err(inside(name, key, path, around, &folder.path));
             }

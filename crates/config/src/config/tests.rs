@@ -231,6 +231,23 @@ fn a_log_and_a_volume_do_not_share_a_directory() {
 }
 
 #[test]
+fn nothing_lies_in_the_directory_of_a_log_or_a_store() {
+    let table = "[table.bank]\nstore = \"/var/lib/holdfast/bank\"\nmust_survive = [\"process\"]\n\
+                 memory = { medium = \"shm\", size = \"64MiB\" }\n";
+    let whole = format!("{WHOLE}{SERVED}{table}");
+    Config::parse(&whole).unwrap();
+    let folders = ["/var/lib/holdfast/pgwal", "/var/lib/holdfast/ledger", "/var/lib/holdfast/bank"];
+    let others = ["/dev/shm/holdfast/pgwal", "/srv/pgwal", "/run/holdfast/control.sock"];
+    for (folder, other) in folders.iter().flat_map(|it| others.map(|other| (*it, other))) {
+        let inside = format!("{folder}/region");
+        let text = whole.replace(&format!("{other:?}"), &format!("{inside:?}"));
+        assert_ne!(text, whole);
+        let why = Config::parse(&text).unwrap_err();
+        assert!(why.contains(&inside) && why.contains("inside"), "{folder}, {other}: {why}");
+    }
+}
+
+#[test]
 fn a_stand_by_without_a_fence_is_refused() {
     let section = |fence: &str| {
         format!("{SHORT}\n[standby]\nhost = \"a\"\nfolder = \"/shared\"\nfence = {fence}\n")

@@ -8,13 +8,14 @@ use super::attached::Parts;
 use super::foreseen;
 use super::logs::open_problem;
 use super::volume::{
-    Made, is_made, make_log, refuse_kept, refuse_mounted, refuse_unmakable, unmount_first,
+    Made, has_remains, make_log, refuse_kept, refuse_mounted, refuse_region, refuse_unmakable,
+    unmount_first,
 };
-use crate::bond::{Bond, RegionNote, is_complete};
+use crate::bond::{Bond, RegionNote, Wearer, hex, is_complete};
 use crate::cli::{Accepted, Side};
 use crate::configuration;
 use crate::keeper::lock::{take_directory, take_home};
-use crate::observe::region_problem;
+use crate::observe::{observe, region_problem};
 use crate::output::{Output, Progress};
 use holdfast_client::protocol::{LOG_PREFIX, TABLE_PREFIX, VOLUME_PREFIX};
 use holdfast_config::exit::Exit;
@@ -197,18 +198,19 @@ fn keep_home(name: &str, config: &Config) -> Outcome<String> {
     let volume = config.volume(name)?;
     refuse_unmakable(name, config)?;
     let before = [Some(&*volume.log), volume.medium().path()].map(|of| of.map_or(vec![], asides));
-    let aside = is_made(&volume.log).then(|| put_aside(name, volume)).transpose()?;
+    let aside = put_remains_aside(name, volume)?;
     let mut progress = Progress::new();
     make_log(name, config, Made::OfHome, &mut |text| progress.say(text))?;
     drop(progress);
-    let now = aside.map_or("no log of before was there".to_owned(), |aside| aside.text());
+    let now = aside.text();
     let before = before_text(&before.concat());
     Ok(format!("{name} goes on with {} as it is; {now}{before}", volume.home.display()))
 }
 
 /// What became of a log that does not count.
 struct PutAside {
-    log: PathBuf,
+    /// Its directory, if there was anything of it.
+    log: Option<PathBuf>,
     /// Its memory, if that had what the log's disk does not have.
     memory: Option<PathBuf>,
 }
@@ -216,14 +218,20 @@ struct PutAside {
 impl PutAside {
     /// For people.
     fn text(&self) -> String {
-        let memory = self.memory.as_ref().map_or(String::new(), |memory| {
-            format!(
-                ", and its memory, which had what the log's disk did not have, in {}: keep a copy \
-                 before the system restarts; both back in their places, it is as it was",
-                memory.display()
-            )
-        });
-        format!("what was put aside is whole in {}{memory}", self.log.display())
+        let memory = self.memory.as_deref().map(Path::display);
+        match (self.log.as_deref().map(Path::display), memory) {
+            (None, None) => "no log of before was there".to_owned(),
+            (None, Some(memory)) => format!(
+                "no log of before was there, but its memory, which had what no disk has: that is \
+                 whole in {memory}; keep a copy before the system restarts"
+            ),
+            (Some(log), None) => format!("what was put aside is whole in {log}"),
+            (Some(log), Some(memory)) => format!(
+                "what was put aside is whole in {log}, and its memory, which had what the log's \
+                 disk did not have, in {memory}: keep a copy before the system restarts; both back \
+                 in their places, it is as it was"
+            ),
+        }
     }
 }
 
@@ -234,6 +242,24 @@ fn before_text(before: &[PathBuf]) -> String {
         true => String::new(),
         false => format!("; what was put aside before is in {}", places.join(", ")),
     }
+}
+
+/// Puts aside what there is of a log: all of it, or the memory that is left of one.
+fn put_remains_aside(name: &str, volume: &VolumeConfig) -> Outcome<PutAside> {
+    if has_remains(&volume.log) {
+        return put_aside(name, volume);
+    }
+    let medium = volume.medium();
+    let Ok(seen) = observe(&medium) else { return Ok(PutAside { log: None, memory: None }) };
+    let what = || format!("putting the memory of volume {name} aside");
+    let home = take_home(&volume.home)?;
+    let home = Wearer::of(&home).map_err(|error| unmoved(what(), error))?;
+    if home.barred_for() != Some(hex(seen.identity)) {
+        refuse_region(name, volume)?;
+    }
+    let why = "nothing else has what it holds, and it has no other place";
+    let lacking = Problem::new(Exit::Damaged, what(), why, "restore the log from a copy");
+    Ok(PutAside { log: None, memory: put_memory_aside(&medium, &what, lacking)? })
 }
 
 /// Puts all there is aside: what waits in memory is brought to the log first; where the log's disk
@@ -260,7 +286,7 @@ fn put_aside(name: &str, volume: &VolumeConfig) -> Outcome<PutAside> {
             "name a log that is no mount point, then try again",
         )
     })?;
-    Ok(PutAside { log, memory })
+    Ok(PutAside { log: Some(log), memory })
 }
 
 /// Brings what waits in memory to the log's disk, and reads that it is there.

@@ -16,7 +16,7 @@ use crate::control::is_there;
 use crate::found::{memory_of, verdict, verdict_of_log};
 use crate::keeper;
 use crate::keeper::attach::take_free_home;
-use crate::keeper::homes::refuse_unfit;
+use crate::keeper::homes::{refuse_unfit, refuse_unwritable};
 use crate::keeper::lock::{CATALOGUES, take_directory};
 use crate::keeper::mounts::our_mount_of;
 use crate::observe::observe;
@@ -31,12 +31,15 @@ use holdfast_config::{Config, VolumeConfig, Way};
 use holdfast_front::ublk;
 use holdfast_io::Entropy;
 use holdfast_io::private;
-use holdfast_io::real::{RealEntropy, RealFiles};
+use holdfast_io::real::{MadeDirectories, RealEntropy, RealFiles};
 use holdfast_log::{CreateError, Log, LogConfig};
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+/// Before the number of a segment in the name of its file.
+const SEGMENT: &str = "segment-";
 
 /// Does what is asked of volumes.
 pub(crate) fn volume(config: &Path, command: VolumeCommand, output: Output) -> Outcome<()> {
@@ -80,6 +83,13 @@ pub(super) enum Made {
 /// True if the directory holds the log of a volume, whatever its state.
 pub(super) fn is_made(log: &Path) -> bool {
     CATALOGUES.iter().any(|name| log.join(name).exists())
+}
+
+/// True if the directory holds anything that a log has made, whole or not.
+pub(super) fn has_remains(log: &Path) -> bool {
+    let is_of_log = |name: &str| name.starts_with(SEGMENT) || name.starts_with(CATALOGUES[0]);
+    let names = std::fs::read_dir(log).into_iter().flatten().flatten().map(|it| it.file_name());
+    names.filter_map(|name| name.into_string().ok()).any(|name| is_of_log(&name))
 }
 
 /// Whether the directory holds the log of a volume, if this user may know.
@@ -127,7 +137,9 @@ pub(super) fn make_log_of(
     if made != Made::OfHome && !is_made(&volume.log) {
         refuse_barred((name, volume), home, made)?;
         refuse_region(name, volume)?;
-        refuse_unfit(&format!("making volume {name}"), (&volume.home, home))?;
+        let what = format!("making volume {name}");
+        refuse_unfit(&what, (&volume.home, home))?;
+        refuse_unwritable(&what, (&volume.home, home))?;
     }
     let of_cache = home.try_clone().map_err(|error| {
         let what = format!("taking home {}", volume.home.display());
@@ -163,7 +175,7 @@ fn refuse_barred((name, volume): (&str, &VolumeConfig), home: &OwnedFd, made: Ma
 }
 
 /// Refuses memory that a log has already: a new one could never attach it.
-fn refuse_region(name: &str, volume: &VolumeConfig) -> Outcome<()> {
+pub(super) fn refuse_region(name: &str, volume: &VolumeConfig) -> Outcome<()> {
     let medium = volume.medium();
     let (Ok(seen), Some(place)) = (observe(&medium), medium.path()) else { return Ok(()) };
     let (place, log, left) = (place.display(), hex(seen.identity), rounded(seen.unapplied_bytes()));
@@ -221,6 +233,7 @@ pub(super) fn make_log_in(
     let failed = |error: &dyn std::fmt::Display, remedy: &str| {
         Problem::new(Exit::Failed, what.clone(), error, remedy)
     };
+    let missing = MadeDirectories::missing(directory);
     private::directory(directory)
         .map_err(|error| failed(&error, "make the directory, or correct log"))?;
     let files = RealFiles::from_fd(take_directory("log", directory)?);
@@ -252,7 +265,9 @@ pub(super) fn make_log_in(
         error => failed(&error, "correct the cause, then make it again"),
     });
     let close = || private::close_to_others(&private::directory_there(directory)?);
-    made.and_then(|()| close().map(drop).map_err(|error| failed(&error, "run as its owner")))
+    made.and_then(|()| close().map(drop).map_err(|error| failed(&error, "run as its owner")))?;
+    missing.keep();
+    Ok(())
 }
 
 /// Does `work`, and calls `say` once if it takes more than a second.

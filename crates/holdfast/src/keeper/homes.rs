@@ -16,7 +16,7 @@ use holdfast_config::problem::{Outcome, Problem};
 use holdfast_io::real::RealFiles;
 use holdfast_io::{Files, process};
 use holdfast_volume::{own, unfitness};
-use rustix::fs::{FileType, fstat};
+use rustix::fs::{FileType, StatVfsMountFlags, fstat, fstatvfs};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
@@ -41,6 +41,17 @@ pub(crate) fn refuse_unfit(what: &str, (path, home): (&Path, &OwnedFd)) -> Outco
     let Some(why) = found else { return Ok(()) };
     let why = format!("{} cannot be the home of a volume: {why}", path.display());
     Err(Problem::new(Exit::Usage, what, why, "name a home on ext4, XFS, Btrfs, F2FS or tmpfs"))
+}
+
+/// Refuses a home that takes no changes now: a new log would never come home.
+pub(crate) fn refuse_unwritable(what: &str, (path, home): (&Path, &OwnedFd)) -> Outcome<()> {
+    let mounted = fstatvfs(home).map_err(|error| unseen(what, path, &error.into()))?;
+    if !mounted.f_flag.contains(StatVfsMountFlags::RDONLY) {
+        return Ok(());
+    }
+    let why = format!("the file system of {} is mounted read-only", path.display());
+    let remedy = "nothing was changed; mount it for writing, then try again";
+    Err(Problem::new(Exit::Failed, what, why, remedy))
 }
 
 fn unseen(what: &str, place: &Path, error: &io::Error) -> Problem {

@@ -273,6 +273,35 @@ fn a_home_that_is_kept_without_a_log_is_not_told_of_an_older_one_as_the_one_put_
 }
 
 #[test]
+fn whatever_is_missing_of_a_log_a_home_that_is_kept_goes_on_and_its_memory_is_named() {
+    type Loss = fn(&Path);
+    let catalogues: Loss = |log| {
+        ["catalogue", "catalogue.copy"].iter().for_each(|it| fs::remove_file(log.join(it)).unwrap())
+    };
+    let contents: Loss = |log| {
+        fs::remove_dir_all(log).unwrap();
+        fs::create_dir(log).unwrap();
+    };
+    let whole: Loss = |log| fs::remove_dir_all(log).unwrap();
+    for (missing, lose) in [("catalogues", catalogues), ("contents", contents), ("log", whole)] {
+        let mut fixture = killed();
+        lose(&fixture.log());
+        let checked = fixture.holdfast(&["volume", "check", NAME]);
+        assert_ne!(checked.code, Some(0), "{missing}: {checked:?}");
+        let said = fixture.holdfast(&["volume", "accept", NAME, "--keep", "home"]).succeeded().out;
+        let memory = said.split("memory, ").nth(1).and_then(|said| said.split(" in ").nth(1));
+        let memory = memory.unwrap_or_else(|| panic!("{missing}: {said}"));
+        let memory = memory.split([';', ':']).next().unwrap();
+        assert!(Path::new(memory).exists(), "{missing}: {said}");
+        fs::remove_file(memory).unwrap();
+        fixture.serve();
+        write_synced(&fixture.mount().join("g"), "goes on");
+        assert_eq!(fixture.stop(), Some(0), "{missing}");
+        assert_eq!(fs::read(fixture.home().join("g")).unwrap(), b"goes on", "{missing}");
+    }
+}
+
+#[test]
 fn memory_that_a_failed_attachment_has_made_is_not_told_as_what_the_log_lacks() {
     let mut fixture = Fixture::made();
     fixture.serve();

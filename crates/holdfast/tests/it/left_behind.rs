@@ -3,9 +3,10 @@
 //! Drawn are the command, what is where it shall make something, and why that cannot be. Whatever
 //! is refused, names and bytes are as they were before.
 
-use crate::fixture::Ended;
+use crate::fixture::{Ended, Fixture};
 use crate::seeds::{Random, for_seeds};
 use crate::served::Served;
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -117,4 +118,32 @@ fn a_command_that_is_refused_leaves_nothing_of_what_it_was_to_make() {
     let mut served = sources();
     for_seeds(TEST, SEEDS, |seed| live(seed, &served));
     served.stop();
+}
+
+#[test]
+fn a_volume_that_cannot_be_made_leaves_nothing_where_its_log_was_to_be() {
+    let fixture = Fixture::new();
+    let small = fixture.path("small");
+    fs::create_dir(&small).unwrap();
+    let log = small.join("a/b/log");
+    let configured = fixture.log().display().to_string();
+    fixture.reconfigure(&format!("{configured:?}"), &format!("{log:?}"));
+    for room in [c"size=1m", c"nr_inodes=2", c"nr_inodes=5"] {
+        mount("none", &small, "tmpfs", MountFlags::empty(), room).unwrap();
+        let ended = fixture.holdfast(&["volume", "make", "v"]);
+        let left = tree(&small);
+        unmount(&small, UnmountFlags::empty()).unwrap();
+        assert!(ended.code != Some(0) && left.is_empty(), "{room:?}: {ended:?}: {left:?} are left");
+    }
+    mount("none", &small, "tmpfs", MountFlags::empty(), None).unwrap();
+    let home = fixture.home();
+    mount("none", &home, "tmpfs", MountFlags::empty(), None).unwrap();
+    mount_remount(&home, MountFlags::RDONLY, c"").unwrap();
+    let ended = fixture.holdfast(&["volume", "make", "v"]);
+    let left = tree(&small);
+    for mounted in [&home, &small] {
+        unmount(mounted, UnmountFlags::empty()).unwrap();
+    }
+    ended.expect(1, &["mounted read-only", "nothing was changed"]);
+    assert!(left.is_empty(), "{left:?} are left");
 }

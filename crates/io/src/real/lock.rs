@@ -44,6 +44,16 @@ impl MadeDirectories {
         }
     }
 
+    /// Those on the way to `path` that are missing, and that somebody is about to make.
+    #[must_use]
+    pub fn missing(path: &Path) -> MadeDirectories {
+        let is_missing = |path: &&Path| path.symlink_metadata().is_err();
+        let missing = path.ancestors().take_while(is_missing).map(Path::to_owned);
+        let mut missing: Vec<PathBuf> = missing.collect();
+        missing.reverse();
+        MadeDirectories(Mutex::new(missing))
+    }
+
     /// What they were made for lies there.
     pub fn keep(&self) {
         self.paths().clear();
