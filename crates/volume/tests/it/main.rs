@@ -17,6 +17,7 @@ mod disk;
 mod elsewhere;
 mod faults;
 mod forget;
+mod inodes;
 mod labels;
 mod limits;
 mod lists;
