@@ -111,6 +111,25 @@ pub struct Limits {
     pub links_max: u32,
     /// Each name of a file but the first takes one of the inodes that there are, as on tmpfs.
     pub links_take_inodes: bool,
+    /// An extended attribute takes one of the inodes that there are for each so many bytes of it,
+    /// and one for the rest. `None` if it takes none.
+    pub xattr_inode_bytes: Option<u64>,
+}
+
+impl Limits {
+    /// What is thought of a file system that cannot be asked: it takes as many inodes as any.
+    pub const UNKNOWN: Limits = Limits {
+        file_bytes_max: i64::MAX as u64,
+        links_max: 1,
+        links_take_inodes: true,
+        xattr_inode_bytes: Some(TMPFS_XATTR_INODE_BYTES),
+    };
+
+    /// What an extended attribute takes of the inodes, at most.
+    pub fn xattr_inodes(&self, name: &[u8], value: &[u8]) -> u64 {
+        let bytes = XATTR_HEAD_BYTES + (name.len() + value.len()) as u64;
+        self.xattr_inode_bytes.map_or(0, |each| bytes.div_ceil(each))
+    }
 }
 
 /// What the files of a home do with room when they are asked to.
@@ -321,6 +340,11 @@ pub trait Held: Send + Sync {
     }
 }
 
+/// What a tmpfs counts as one inode of what extended attributes take.
+pub(crate) const TMPFS_XATTR_INODE_BYTES: u64 = 1024;
+/// What a file system keeps of an extended attribute besides its name and value, if it keeps it in
+/// memory: 41 bytes, and some to spare.
+const XATTR_HEAD_BYTES: u64 = 64;
 /// Longest name of an extended attribute, and longest value.
 pub const XATTR_NAME_BYTES_MAX: usize = 255;
 /// See [`XATTR_NAME_BYTES_MAX`].

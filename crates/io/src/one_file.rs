@@ -153,7 +153,12 @@ impl Files for OneFile {
 
     /// The one file is as large as it is, and whoever resizes it hears at once what is too much.
     fn limits(&self) -> io::Result<Limits> {
-        Ok(Limits { file_bytes_max: i64::MAX as u64, links_max: 1, links_take_inodes: false })
+        Ok(Limits {
+            file_bytes_max: i64::MAX as u64,
+            links_max: 1,
+            links_take_inodes: false,
+            xattr_inode_bytes: None,
+        })
     }
 
     fn allocation(&self) -> io::Result<Allocation> {

@@ -84,7 +84,8 @@ impl DirectoryVolume {
         let (mode, lists) = handed_down(default.as_ref(), new.kind, new.mode, new.umask);
         let mode = if keeps { mode | SET_GROUP_ID } else { mode };
         let unit = self.space.unit;
-        let lists_cost = Cost::of_xattrs(lists.iter().map(|list| &list.1), unit);
+        let given: Vec<_> = lists.iter().map(|(name, list)| (*name, &**list)).collect();
+        let lists_cost = self.space.cost_of_xattrs(&*self.home, &given);
         let charge = self.admit(Cost::of_node(unit).plus(lists_cost))?;
         self.admit_lists(&lists)?;
         let at_ns = self.clock.utc_ns();

@@ -79,6 +79,7 @@ impl DirectoryVolume {
         names.admit_moved(&*self.home, node.id, from.0, to.0)?;
         names.admit_moved(&*self.home, other.id, to.0, from.0)?;
         self.admit_exchange()?;
+        let charge = self.admit(Cost::of_exchange(self.space.unit))?;
         let (path, to_path) = (names.path_in(from.0, from.1)?, names.path_in(to.0, to.1)?);
         let op = Op::Exchange { to: &to_path, other: other.id, from_parent: from.0 };
         self.admit_work(op.unlogged_bytes())?;
@@ -88,6 +89,7 @@ impl DirectoryVolume {
         Record { node: node.id, parent: to.0, path: &path, at_home: AtHome::default(), at_ns, op }
             .encode(&mut payload);
         let appended = self.log_move(from.0 == to.0, 1, &payload, op.unlogged_bytes())?;
+        charge.placed(appended.lsn);
         self.log.add_to_word(words::CHANGES, 1);
         exchanged(names, (&place(from), &node), (&place(to), &other), at_ns, appended.lsn);
         let noted = self.note_renamed(names, &node, from, to);
@@ -96,15 +98,17 @@ impl DirectoryVolume {
     }
 
     /// `EINVAL`, as from the home itself, if its file system does not know how.
-    fn admit_exchange(&self) -> Result<(), Errno> {
+    fn admit_exchange(&self) -> Result<(), Stop> {
         let can = match self.can_exchange.get() {
             Some(can) => *can,
             None => {
+                let node = Cost::of_node(self.space.unit);
+                let _room = self.admit(node.plus(node))?;
                 let can = can_exchange(&*self.home)?;
                 *self.can_exchange.get_or_init(|| can)
             }
         };
-        if can { Ok(()) } else { Err(Errno::INVAL) }
+        if can { Ok(()) } else { Err(Errno::INVAL.into()) }
     }
 
     fn rename_once(

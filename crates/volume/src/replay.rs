@@ -342,6 +342,7 @@ impl Replay<'_> {
         to: &[u8],
         other: NodeId,
     ) -> Result<(), Errno> {
+        self.space.replayed(Cost::of_exchange(self.space.unit), lsn);
         let from = self.place(record.path)?;
         let to = self.place(to)?;
         let node = self.node(record.node, &from)?;
@@ -379,6 +380,8 @@ impl Replay<'_> {
             }
             Op::Change { change } => body.change(&change, record.at_ns, lsn),
             Op::SetXattr { name, value } => {
+                let cost = self.space.cost_of_xattr(self.home, name, value);
+                self.space.replayed(cost.tried_first(self.space.unit), lsn);
                 body.xattrs.set(name, Some(value.into()), lsn);
                 body.change(&Change::default(), record.at_ns, lsn);
             }

@@ -23,7 +23,6 @@ use crate::clean::error::CleanError;
 use crate::error::Stop;
 use crate::node::Body;
 use crate::room_unit::RoomUnit;
-use crate::xattr::Value;
 
 /// How long an answer of the home counts while much is free.
 const ANSWER_NS: u64 = 100_000_000;
@@ -62,9 +61,14 @@ impl Cost {
         Cost { bytes: bytes.saturating_add(more), inodes: 0 }
     }
 
-    /// Extended attributes, each in blocks of its own.
-    pub(crate) fn of_xattrs<'v>(values: impl Iterator<Item = &'v Value>, unit: RoomUnit) -> Cost {
-        Cost::of_blocks(values.map(|value| unit.bytes() + value.len() as u64).sum(), unit)
+    /// Two names that change places. Which inode has the first is written down in a link meanwhile.
+    pub(crate) fn of_exchange(unit: RoomUnit) -> Cost {
+        Cost::of_node(unit).plus(Cost::of_name(unit)).plus(Cost::of_name(unit))
+    }
+
+    /// What is tried out on a node of the volume's own before it is done.
+    pub(crate) fn tried_first(self, unit: RoomUnit) -> Cost {
+        self.plus(self).plus(Cost::of_node(unit))
     }
 
     pub(crate) fn plus(self, other: Cost) -> Cost {
@@ -294,8 +298,24 @@ impl SpaceGate {
 
     /// What a further name of a file costs. A home that cannot be asked may take an inode for it.
     pub(crate) fn cost_of_link(&self, home: &dyn Files) -> Cost {
-        let takes_inode = self.limits(home).map_or(true, |limits| limits.links_take_inodes);
-        Cost { inodes: u64::from(takes_inode), ..Cost::of_name(self.unit) }
+        let limits = self.limits(home).unwrap_or(Limits::UNKNOWN);
+        Cost { inodes: u64::from(limits.links_take_inodes), ..Cost::of_name(self.unit) }
+    }
+
+    /// What extended attributes cost that are given to one node: each takes blocks of its own, and
+    /// inodes where the home has some for values. Several may have to be tried out first, as the
+    /// home may take them in one order alone.
+    pub(crate) fn cost_of_xattrs(&self, home: &dyn Files, given: &[(&[u8], &[u8])]) -> Cost {
+        let cost = given.iter().map(|(name, value)| self.cost_of_xattr(home, name, value));
+        let cost = cost.fold(Cost::NONE, Cost::plus);
+        if given.len() > 1 { cost.tried_first(self.unit) } else { cost }
+    }
+
+    /// A home that cannot be asked may take as many inodes as any that is known.
+    pub(crate) fn cost_of_xattr(&self, home: &dyn Files, name: &[u8], value: &[u8]) -> Cost {
+        let limits = self.limits(home).unwrap_or(Limits::UNKNOWN);
+        let bytes = Cost::of_blocks(self.unit.bytes() + value.len() as u64, self.unit);
+        Cost { inodes: limits.xattr_inodes(name, value), ..bytes }
     }
 
     /// What a file of the home can be at most; asked once.

@@ -23,7 +23,7 @@ use crate::names::Names;
 use crate::node::Body;
 use crate::record::Op;
 use crate::requests::Noted;
-use crate::space::Cost;
+use crate::space::{Charge, Cost};
 use crate::volume::DirectoryVolume;
 use crate::words;
 use holdfast_io::tree::{Asked, Errno, NodeId, ROOT, SetXattr};
@@ -207,18 +207,30 @@ impl DirectoryVolume {
         body: &Body,
         space: &'static [u8],
         added: (&[u8], &[u8]),
-    ) -> Result<Vec<Named>, Errno> {
+    ) -> Result<Vec<Named>, Stop> {
         let (name, value) = added;
         let mut wanted = vec![(name.into(), value.into())];
+        // Without room for it nobody is told that the home does not take it.
+        let room = self.admit(self.space.cost_of_xattr(&*self.home, name, value))?;
         self.add_others(names, id, body, &mut wanted)?;
         let probe = || match space {
             LISTS => (ACCESS.into(), vec![value.into()]),
             _ => (probe_name(space), gate::sure_values()),
         };
-        if !self.xattrs.admit(&*self.home, space, probe, &wanted)? {
+        let room_to_try = |tried: &[Named]| self.room_to_try(tried);
+        if !self.xattrs.admit(&*self.home, room_to_try, space, probe, &wanted)? {
             wanted.truncate(1);
         }
+        drop(room);
         Ok(wanted)
+    }
+
+    /// Room for a node of the volume's own that has all of these, for as long as it is kept: what
+    /// the home then says against it, it says of the attributes.
+    fn room_to_try(&self, tried: &[Named]) -> Result<Charge<'_>, Stop> {
+        let costs =
+            tried.iter().map(|(name, value)| self.space.cost_of_xattr(&*self.home, name, value));
+        self.admit(costs.fold(Cost::of_node(self.space.unit), Cost::plus))
     }
 
     /// Adds what the node has besides the one that is there. The home's inode is held once for all.
@@ -248,12 +260,13 @@ impl DirectoryVolume {
     }
 
     /// Asks the home whether it takes these lists of a node that is to be made, all on one inode.
-    pub(crate) fn admit_lists(&self, lists: &[(&'static [u8], Value)]) -> Result<(), Errno> {
+    pub(crate) fn admit_lists(&self, lists: &[(&'static [u8], Value)]) -> Result<(), Stop> {
         let Some((_, value)) = lists.first() else { return Ok(()) };
         let wanted: Vec<_> =
             lists.iter().map(|(name, list)| ((*name).into(), list.clone())).collect();
         let probe = || (ACCESS.into(), vec![value.clone()]);
-        self.xattrs.admit(&*self.home, LISTS, probe, &wanted)?;
+        let room_to_try = |tried: &[Named]| self.room_to_try(tried);
+        self.xattrs.admit(&*self.home, room_to_try, LISTS, probe, &wanted)?;
         Ok(())
     }
 
@@ -265,8 +278,9 @@ impl DirectoryVolume {
         change: &Change,
         xattrs: &[(&[u8], Option<Value>)],
     ) -> Result<(), Stop> {
-        let values = xattrs.iter().filter_map(|(_, value)| value.as_ref());
-        let charge = self.admit(Cost::of_xattrs(values, self.space.unit))?;
+        let values = xattrs.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?)));
+        let given: Vec<_> = values.collect();
+        let charge = self.admit(self.space.cost_of_xattrs(&*self.home, &given))?;
         let at_ns = self.clock.utc_ns();
         let mut frame = Frame::new(spot, at_ns);
         if *change != Change::default() {

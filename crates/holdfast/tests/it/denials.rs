@@ -177,6 +177,37 @@ fn a_home_that_has_no_inodes_left_gets_no_further_names_either() {
     assert_eq!(listed(&home), told);
 }
 
+/// A home that counts extended attributes as inodes, by their bytes.
+#[test]
+fn a_home_that_has_no_inodes_left_gets_no_further_attributes_either() {
+    let mut fixture = Fixture::new();
+    let (home, options) = (fixture.home(), "size=20m,nr_inodes=60");
+    let mut command = Command::new("mount");
+    assert!(
+        command.args(["-t", "tmpfs", "-o", options, "none"]).arg(&home).status().unwrap().success()
+    );
+    fixture.holdfast(&["volume", "make", NAME]).succeeded();
+    fixture.serve();
+    let script = "python3 -c '
+import os
+for n in range(120):
+    try:
+        open(f\"f{n % 40}\", \"a\").close()
+        os.setxattr(f\"f{n % 40}\", f\"user.k{n // 40}\", b\"v\" * 4000)
+    except OSError as error:
+        print(error.strerror)
+' | sort -u";
+    let (_, told, _) = done(&fixture.mount(), script);
+    assert_eq!(told, "No space left on device\n");
+    let count = "for f in *; do echo $f; python3 -c \
+        'import os, sys; print(os.listxattr(sys.argv[1]))' $f; done";
+    let seen = done(&fixture.mount(), count);
+    fixture.replace_front_end();
+    assert_eq!(done(&fixture.mount(), count), seen);
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    assert_eq!(done(&home, count), seen);
+}
+
 /// A home with blocks of 1 KiB, which a symbolic link must fit in, and all attributes of a file.
 #[test]
 fn what_is_longer_than_a_block_of_the_home_is_refused_as_there() {

@@ -42,6 +42,7 @@ impl Default for FakeLimits {
                 file_bytes_max: i64::MAX as u64,
                 links_max: u32::MAX,
                 links_take_inodes: false,
+                xattr_inode_bytes: None,
             },
             inodes_max: 1 << 32,
             name_bytes_max: NAME_BYTES_MAX as u32,

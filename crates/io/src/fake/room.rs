@@ -27,17 +27,36 @@ impl Machine {
 
     /// Refuses one more node.
     pub(super) fn check_inodes(&self) -> Outcome<()> {
+        self.check_more_inodes(1)
+    }
+
+    fn check_more_inodes(&self, more: u64) -> Outcome<()> {
         let unlimited = self.limits.inodes_max == FakeLimits::default().inodes_max;
-        let fits = unlimited || self.live_inodes() < self.limits.inodes_max;
+        let fits = unlimited || self.live_inodes() + more <= self.limits.inodes_max;
         if fits { Ok(()) } else { Err(Errno::NOSPC) }
+    }
+
+    /// Refuses an extended attribute for which there are no inodes. The one that it takes the place
+    /// of has its own until then.
+    pub(super) fn check_xattr_room(&self, name: &[u8], value: &[u8]) -> Outcome<()> {
+        match self.limits.limits.xattr_inodes(name, value) {
+            0 => Ok(()),
+            more => self.check_more_inodes(more),
+        }
+    }
+
+    fn xattrs_inodes(&self, inode: &Inode) -> u64 {
+        let values = inode.attributes.xattrs.values.iter();
+        values.map(|(name, value)| self.limits.limits.xattr_inodes(name, value)).sum()
     }
 
     /// The root has no name.
     pub(super) fn live_inodes(&self) -> u64 {
-        let taken = |inode: &Inode| match self.limits.limits.links_take_inodes {
+        let names = |inode: &Inode| match self.limits.limits.links_take_inodes {
             true => inode.parents.len().max(1) as u64,
             false => 1,
         };
+        let taken = |inode: &Inode| names(inode) + self.xattrs_inodes(inode);
         1 + self.inodes.values().filter(|inode| inode.is_live()).map(taken).sum::<u64>()
     }
 

@@ -121,6 +121,7 @@ impl Machine {
             return Err(Errno::TOOBIG);
         }
         check_name(inode.kind, name)?;
+        self.check_xattr_room(name, value)?;
         let mut attributes = inode.attributes.clone();
         if name == ACCESS || name == DEFAULT {
             if name == DEFAULT && inode.kind != Kind::Directory {

@@ -15,19 +15,17 @@ pub(super) const STAT_BLOCK_BYTES: u64 = 512;
 const ROOM_UNIT_BYTES: u64 = 4096;
 pub(crate) const EXT4: u64 = 0xEF53;
 pub(crate) const TMPFS: u64 = 0x0102_1994;
+pub(super) const XFS: u64 = 0x5846_5342;
+pub(super) const BTRFS: u64 = 0x9123_683E;
+pub(super) const F2FS: u64 = 0xF2F5_2010;
 
 /// The numbers that `statfs` has for file systems, and how many names each gives one file.
-pub(crate) const LINKS_BY_FILE_SYSTEM: [(u64, u32); 5] = [
-    (EXT4, 65_000),
-    (0x5846_5342, i32::MAX as u32), // XFS
-    (0x9123_683E, 65_535),          // Btrfs
-    (TMPFS, u32::MAX),
-    (0xF2F5_2010, u32::MAX), // F2FS
-];
+pub(crate) const LINKS_BY_FILE_SYSTEM: [(u64, u32); 5] =
+    [(EXT4, 65_000), (XFS, i32::MAX as u32), (BTRFS, 65_535), (TMPFS, u32::MAX), (F2FS, u32::MAX)];
 
 /// File systems that write what has room elsewhere, and let go of the old room later.
 const COPY_ON_WRITE: [u64; 4] = [
-    0x9123_683E, // Btrfs
+    BTRFS,
     0x2FC1_2FC1, // ZFS
     0xCA45_1A4E, // Bcachefs
     0x3434,      // NILFS

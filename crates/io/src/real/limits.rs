@@ -7,18 +7,22 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, FallocateFlags, Mode, OFlags, StatVfs, fallocate, fstat, fstatfs, fstatvfs, ftruncate,
-    openat, unlinkat,
+    AtFlags, FallocateFlags, Mode, OFlags, StatVfs, XattrFlags, fallocate, fsetxattr, fstat,
+    fstatfs, fstatvfs, ftruncate, openat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-use super::file_systems::{EXT4, LINKS_BY_FILE_SYSTEM, STAT_BLOCK_BYTES, TMPFS, room_unit_told};
+use super::file_systems::{
+    BTRFS, EXT4, F2FS, LINKS_BY_FILE_SYSTEM, STAT_BLOCK_BYTES, TMPFS, XFS, room_unit_told,
+};
 use super::open_file::RealFile;
-use crate::{Allocation, InodeNumbers, Limits, OpenFile};
+use crate::{Allocation, InodeNumbers, Limits, OpenFile, XATTR_VALUE_BYTES_MAX};
 
 /// Where the file system has no files without a name, this one is made, and removed at once.
 const NAME: &str = ".holdfast-limits";
+/// An attribute that anybody may give his file.
+const TRIED_XATTR: &str = "user.holdfast-limits";
 const SCRATCH_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 const SCRATCH_FLAGS: OFlags = OFlags::RDWR.union(OFlags::CLOEXEC);
 /// As many names as every file system of Linux that has links takes; counted for those below.
@@ -27,21 +31,18 @@ const LINKS_MAX: u32 = 32_000;
 /// File systems that make everything durable when they are asked to: those of the kernel's own
 /// that lie on a device. What lies on another file system, or with a server, is not among them.
 const SYNC_ALL: [u64; 5] = [
-    EXT4,
-    0x5846_5342, // XFS
-    0x9123_683E, // Btrfs
-    TMPFS,       // which has nothing to sync
-    0xF2F5_2010, // F2FS
+    EXT4, XFS, BTRFS, TMPFS, // which has nothing to sync
+    F2FS,
 ];
 
 /// File systems that keep the number of an inode where the inode is. What makes numbers up as
 /// inodes come into memory, as FAT does and many a server of files, is not among them.
 const KEEP_NUMBERS: [u64; 9] = [
     EXT4,
-    0x5846_5342, // XFS
-    0x9123_683E, // Btrfs
+    XFS,
+    BTRFS,
     TMPFS,
-    0xF2F5_2010, // F2FS
+    F2FS,
     0x2FC1_2FC1, // ZFS
     0xCA45_1A4E, // Bcachefs
     0x3153_464A, // JFS
@@ -114,10 +115,30 @@ pub(super) fn limits_below(root: BorrowedFd<'_>) -> io::Result<Limits> {
     let kind = fstatfs(root)?.f_type as u64;
     let known = LINKS_BY_FILE_SYSTEM.iter().find(|(number, _)| *number == kind);
     let links_max = known.map_or(LINKS_MAX, |(_, links)| *links);
-    let file_bytes_max = largest_size(&scratch(root)?)?;
+    let file = scratch(root)?;
+    let file_bytes_max = largest_size(&file)?;
     // Nobody knows what is below a file system that is not known.
     let links_take_inodes = known.is_none() || kind == TMPFS;
-    Ok(Limits { file_bytes_max, links_max, links_take_inodes })
+    let xattr_inode_bytes = match kind {
+        EXT4 if !values_may_take_inodes(root, &file) => None,
+        EXT4 | F2FS => Some(u64::MAX),
+        XFS | BTRFS => None,
+        _ => Limits::UNKNOWN.xattr_inode_bytes,
+    };
+    Ok(Limits { file_bytes_max, links_max, links_take_inodes, xattr_inode_bytes })
+}
+
+/// Whether an ext4 keeps what has no room beside an inode in one of its own (`ea_inode`), tried out
+/// on the file: a value as long as a block has room nowhere else. It is said to, too, where it
+/// cannot be tried, as on a full one.
+fn values_may_take_inodes(root: BorrowedFd<'_>, file: &OwnedFd) -> bool {
+    let has_room = || fstatvfs(root).is_ok_and(|space| space.f_ffree > 0 && space.f_bavail >= 16);
+    let value_bytes = fstatvfs(root).map_or(0, |space| space.f_bsize as usize);
+    let value = vec![0; value_bytes.min(XATTR_VALUE_BYTES_MAX)];
+    let had_room = has_room();
+    let refused = fsetxattr(file, TRIED_XATTR, &value, XattrFlags::empty()).err();
+    // If that was not for want of room, there is no such place.
+    !(refused == Some(Errno::NOSPC) && had_room && has_room())
 }
 
 /// A file without a name, where the file system has such files.

@@ -17,6 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use holdfast_io::{Files, Held};
 
+use crate::error::Stop;
 use crate::own::{ORPHANS_NAME, make_unless_there};
 use crate::paths::to_path;
 use crate::xattr::overlay::{Named, Value, bytes};
@@ -55,17 +56,19 @@ struct Told {
 impl Gate {
     /// The home's error if it has no such namespace, or cannot have `wanted` all on one inode. True
     /// if whether it can depends on all of them together. `probe` makes a name in the namespace,
-    /// and values for it, which only the first who asks of a namespace needs.
-    pub(crate) fn admit(
+    /// and values for it, which only the first who asks of a namespace needs. What `room_to_try`
+    /// gives is kept while something is tried.
+    pub(crate) fn admit<R>(
         &self,
         home: &dyn Files,
+        room_to_try: impl Fn(&[Named]) -> Result<R, Stop>,
         space: &'static [u8],
         probe: impl FnOnce() -> Probe,
         wanted: &[Named],
-    ) -> Result<bool, Errno> {
+    ) -> Result<bool, Stop> {
         let told = &mut *self.turn();
         if !told.spaces.contains_key(space) {
-            let outcome = sure_bytes(told, home, &probe())?;
+            let outcome = sure_bytes(told, home, &room_to_try, &probe())?;
             told.spaces.insert(space, outcome);
         }
         let sure_bytes = told.spaces[space]?;
@@ -73,6 +76,7 @@ impl Gate {
         if bytes(wanted) <= sure_bytes || told.taken.iter().any(|taken| taken.tells_of(wanted)) {
             return Ok(are_bound);
         }
+        let _room = room_to_try(wanted)?;
         let taken = try_on_home(told, home, wanted, |held| Taken::learn(held, wanted))??;
         told.taken.push_back(taken);
         if told.taken.len() > TAKEN_MAX {
@@ -103,13 +107,16 @@ pub(crate) fn sure_values() -> Vec<Value> {
 
 /// Whether the home has a namespace, and how long the first of the values is that it takes. The
 /// outer error says nothing of that.
-fn sure_bytes(
+fn sure_bytes<R>(
     turn: &mut Told,
     home: &dyn Files,
+    room_to_try: impl Fn(&[Named]) -> Result<R, Stop>,
     (name, values): &Probe,
-) -> Result<Result<usize, Errno>, Errno> {
+) -> Result<Result<usize, Errno>, Stop> {
     for value in values {
-        match try_on_home(turn, home, &[(name.clone(), value.clone())], |_| ())? {
+        let tried = [(name.clone(), value.clone())];
+        let _room = room_to_try(&tried)?;
+        match try_on_home(turn, home, &tried, |_| ())? {
             Ok(()) => return Ok(Ok(value.len())),
             // There are file systems with room for little.
             Err(Errno::NOSPC | Errno::TOOBIG | Errno::RANGE) => {}

@@ -8,7 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use holdfast_io::fake::{FakeClock, FakeFiles, FakeLimits, Hindrance, Random};
-use holdfast_io::tree::{Allocate, Errno, NewNode, NodeId, ROOT, RenameHow, SetAttributes, Tree};
+use holdfast_io::tree::{
+    Allocate, Asked, Errno, NewNode, NodeId, ROOT, RenameHow, SetAttributes, SetXattr, Tree,
+};
 use holdfast_io::{Files, Kind, Limits, OpenHow};
 use holdfast_memory::Region;
 use holdfast_volume::{DirectVolume, DirectoryVolume};
@@ -21,9 +23,12 @@ use crate::world::{Below, config, new_region};
 const FILE_BYTES_MAX: u64 = 8 << 20;
 const LINKS_MAX: u32 = 4;
 const INODES_MAX: u64 = 24;
-const NAME_BYTES_MAX: u32 = 12;
+/// A name of the volume's own may have 29.
+const NAME_BYTES_MAX: u32 = 32;
 /// Less than what a few files can be.
 const CAPACITY_BYTES: u64 = 6 << 20;
+/// Some of the attributes together are more than an inode takes.
+const XATTR_BYTES_MAX: u64 = 3000;
 const STEPS: u64 = 1000;
 
 /// A home with every limit, and a log that has none.
@@ -58,6 +63,7 @@ fn limited(seed: u64) -> Limited {
             file_bytes_max: FILE_BYTES_MAX,
             links_max: LINKS_MAX,
             links_take_inodes: seed % 2 == 1,
+            xattr_inode_bytes: [None, Some(1024), Some(u64::MAX)][(seed % 3) as usize],
         },
         inodes_max: INODES_MAX,
         name_bytes_max: NAME_BYTES_MAX,
@@ -73,7 +79,7 @@ fn any_name(random: &mut Random) -> String {
     match random.below(12) {
         0 => "fixed".into(),
         1 => "appended".into(),
-        2 => "x".repeat(8 + random.below(6) as usize),
+        2 => "x".repeat(28 + random.below(6) as usize),
         number if number < 8 => format!("n{}", random.below(4)),
         _ => format!("m{}", random.below(40)),
     }
@@ -83,7 +89,7 @@ fn any_name(random: &mut Random) -> String {
 fn step(tree: &DirectoryVolume, random: &mut Random) -> Result<(), Errno> {
     let name = any_name(random);
     let name = name.as_bytes();
-    let choice = random.below(16);
+    let choice = random.below(20);
     if let 0..4 = choice {
         let kind = [Kind::File, Kind::Directory, Kind::Symlink][(choice % 3) as usize];
         let new = NewNode { kind, mode: 0o700, umask: 0, uid: 0, gid: 0, rdev: 0, target: b"t" };
@@ -101,6 +107,8 @@ fn change(
     name: &[u8],
 ) -> Result<(), Errno> {
     let offset = random.below(FILE_BYTES_MAX + (1 << 18));
+    let asked = Asked { request: 0, again: false };
+    let label = format!("user.{}", random.below(6));
     match choice {
         4..7 => tree.write(node, &vec![3; 1 + random.below(60_000) as usize], offset, false),
         7 => {
@@ -121,10 +129,16 @@ fn change(
             tree.allocate(node, how, offset, 1 + random.below(1 << 21))
         }
         12 | 13 => tree.link(node, ROOT, any_name(random).as_bytes()).map(drop),
-        14 => {
+        14 | 15 => {
             let to = any_name(random);
-            tree.rename((ROOT, name), (ROOT, to.as_bytes()), RenameHow::Replace)
+            let how = [RenameHow::Replace, RenameHow::Exchange(asked)][(choice % 2) as usize];
+            tree.rename((ROOT, name), (ROOT, to.as_bytes()), how)
         }
+        16 | 17 => {
+            let value = vec![5; random.below(XATTR_BYTES_MAX) as usize];
+            tree.set_xattr(node, label.as_bytes(), &value, &SetXattr::default())
+        }
+        18 => tree.remove_xattr(node, label.as_bytes(), asked),
         _ => tree.remove_file(ROOT, name).or_else(|_| tree.remove_dir(ROOT, name)),
     }
 }

@@ -86,7 +86,11 @@ fn live(seed: u64) -> (u64, u64) {
         };
         // A new one: a fake disk keeps all that was done to it, and gets slow.
         let home = home(bytes_max);
-        let said = gate.admit(&home, space, probe, &wanted).map(drop);
+        let said = gate.admit(&home, |_| Ok(()), space, probe, &wanted);
+        let said = said.map(drop).map_err(|stop| match stop {
+            Stop::Refused(errno) => errno,
+            _ => panic!("there is room to try"),
+        });
         let asked = home.calls(Operation::SetXattr);
         assert_eq!(said, answer(&wanted, bytes_max), "seed {seed}, step {step}; {REPLAY}");
         untold += u64::from(said.is_ok() && asked == 0 && bytes(&wanted) > SURE_BYTES[0]);
@@ -178,7 +182,10 @@ fn who_asks_while_another_does_is_answered_for_its_own_attributes() {
             let probe = || (probe_name(b"user."), sure_values());
             for number in 0..ROUNDS {
                 let wanted = named("program", number);
-                assert!(gate.admit(&home, b"user.", probe, &wanted).is_ok(), "{number}");
+                assert!(
+                    gate.admit(&home, |_| Ok(()), b"user.", probe, &wanted).is_ok(),
+                    "{number}"
+                );
             }
         });
     });
@@ -194,7 +201,7 @@ fn what_is_tried_of_a_namespace_is_made_for_the_first_who_asks_and_for_no_other(
     };
     for number in 0..5 {
         let wanted = [(Box::from(&b"user.one"[..]), Value::from([number]))];
-        assert!(gate.admit(&home, b"user.", probe, &wanted).is_ok());
+        assert!(gate.admit(&home, |_| Ok(()), b"user.", probe, &wanted).is_ok());
         assert_eq!(made.get(), 1, "asked {number} times before");
     }
 }
