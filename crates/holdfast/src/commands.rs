@@ -68,7 +68,7 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Snapshot { command } => snapshot::snapshot(&config, command, output),
         Command::Region { command } => return region::region(command, output),
         Command::Vm { command } => return vm::vm(&config, command, output),
-        Command::Store { command } => store::store(command, output),
+        Command::Store { command } => store::store(&config, command, output),
         Command::Plan { command } => plan::plan(command, output),
         Command::Upgrade { command } => mount::upgrade(&config, command, output),
         Command::Serve => serve::serve(config),

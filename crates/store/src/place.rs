@@ -47,6 +47,12 @@ impl Place {
         Place { store, log, archive, clock, entropy, made: Arc::default(), lock: None }
     }
 
+    /// The directory of the log.
+    #[must_use]
+    pub fn log(&self) -> &dyn Files {
+        &*self.log
+    }
+
     /// A directory of this machine, which is made unless it is there, locked against everybody
     /// else. It has nothing else in it than what has one of these names. What is made of it goes
     /// again, unless it is [`Place::keep`]t.

@@ -77,16 +77,29 @@ impl Store {
     /// Opens the store in a directory, or makes one there if the directory has nothing in it or is
     /// not there.
     ///
+    /// Memory in which its log was counts as lost if `config` names other memory now, or none: what
+    /// only that memory has is missing then, and the memory is refused from there on. So whoever
+    /// has a store with memory that outlives a process ([`crate::LogPlace::Embedded`]) is the only
+    /// one to open it. The directory of tables that a server serves is the server's.
+    ///
     /// # Errors
     /// See [`OpenError`].
     pub fn open(directory: &Path, config: &Config) -> Result<(Store, Recovery), OpenError> {
-        let place = Place::directory(directory, &STORE)?;
-        let opened = Store::open_at(place.clone(), config)?;
-        place.keep();
-        Ok(opened)
+        Store::open_at(Store::place(directory)?, config)
     }
 
-    /// [`Store::open`], at a place that may be a model of one.
+    /// The directory of a store on this machine, which is made unless it is there, locked against
+    /// everybody else until this goes, or the store that is opened at it. What lies beside its log
+    /// is as whoever had the store last left it: who has to look at that first looks here, and
+    /// then opens it with [`Store::open_at`].
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn place(directory: &Path) -> Result<Place, OpenError> {
+        Ok(Place::directory(directory, &STORE)?)
+    }
+
+    /// [`Store::open`], at a place that may be a model of one, or that somebody looked at before.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -126,6 +139,7 @@ impl Store {
             Services::Stepped => None,
         };
         let threads = threads.transpose().map_err(OpenError::Thread)?;
+        place.keep();
         Ok((Store { threads, work, header, opened, place }, recovery))
     }
 

@@ -75,7 +75,8 @@ pub enum Status {
     NotAsExpected = 8,
     /// A sum is no value of its field.
     Overflow = 9,
-    /// A key, a row, the request's changes or its answer are too large. Ask for less at once.
+    /// A key, a row, what the request touches ([`TOUCHED_BYTES_MAX`](crate::TOUCHED_BYTES_MAX)) or
+    /// its answer are too large. Ask for less at once.
     TooLarge = 10,
 }
 
@@ -110,7 +111,9 @@ impl fmt::Display for Status {
             Status::NotUnique => "a unique index has these values",
             Status::NotAsExpected => "the row is not as was expected",
             Status::Overflow => "a sum is no value of its field",
-            Status::TooLarge => "a key, a row, the changes or the answer are too large",
+            Status::TooLarge => {
+                "a key, a row, what is touched or the answer is too large; ask for less at once"
+            }
         })
     }
 }

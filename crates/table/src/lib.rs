@@ -31,7 +31,9 @@ pub use answer::{Answer, Outcome, Refusal, Status, decode as decode_answer};
 pub use check::{Checked, Disagreement};
 pub use clients::VANISHED_CLIENTS_MAX;
 pub use error::{OpenError, RespondError};
-pub use limits::{ANSWER_BYTES_MAX, ROW_BYTES_MAX, SCAN_BYTES_MAX};
+pub use limits::{
+    ANSWER_BYTES_MAX, ROW_BYTES_MAX, SCAN_BYTES_MAX, TOUCHED_BYTES_MAX, TOUCHED_PER_BYTE,
+};
 pub use once::NUMBERS_AHEAD_MAX;
 pub use request::{Action, Change, Condition, Edge, Operation, Range, Request};
 pub use schema::{FIELDS_MAX, INDEXES_MAX, Index, NAME_BYTES_MAX, Schema};

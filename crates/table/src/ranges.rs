@@ -80,8 +80,7 @@ impl Rows<'_, '_> {
         loop {
             // One more than may be answered, which tells whether there are more.
             let wanted = BATCH.min((limit - rows.len()).saturating_add(1));
-            let batch = self.batch(&left, wanted)?;
-            let is_last = batch.len() < wanted;
+            let (batch, is_last) = self.batch(&left, wanted)?;
             for entry in batch {
                 if rows.len() == limit || bytes >= SCAN_BYTES_MAX {
                     return Ok(Outcome::Rows { rows, has_more: true });
@@ -105,10 +104,22 @@ impl Rows<'_, '_> {
         Ok((table.index_number(at), table.schema.order_of(index)))
     }
 
-    fn batch(&mut self, left: &Stretch, wanted: usize) -> Result<Vec<KeyValue>, Stop> {
+    /// Entries that come next, and whether these are the last. Of large ones there are fewer than
+    /// are wanted.
+    fn batch(&mut self, left: &Stretch, wanted: usize) -> Result<(Vec<KeyValue>, bool), Stop> {
         let bounds = (left.low.clone(), left.end.clone());
-        let entries = self.transaction.scan(self.entries, bounds, left.direction);
-        Ok(entries.take(wanted).collect::<Result<_, _>>()?)
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        for entry in self.transaction.scan(self.entries, bounds, left.direction) {
+            let (key, value) = entry?;
+            bytes += key.len() + value.len();
+            batch.push((key, value));
+            if batch.len() == wanted || bytes >= SCAN_BYTES_MAX {
+                batch.iter().try_for_each(|(key, value)| self.count(key, value))?;
+                return Ok((batch, false));
+            }
+        }
+        batch.iter().try_for_each(|(key, value)| self.count(key, value))?;
+        Ok((batch, true))
     }
 
     fn row_of_entry(&mut self, index: Option<usize>, entry: KeyValue) -> Result<Row, Stop> {

@@ -95,9 +95,18 @@ pub(crate) struct Rows<'t, 's> {
     pub(crate) transaction: &'t mut Transaction<'s>,
     pub(crate) entries: &'t Tree,
     pub(crate) table: &'t Table,
+    /// Bytes that the request may still have read and written.
+    pub(crate) left_bytes: &'t mut usize,
 }
 
 impl Rows<'_, '_> {
+    /// Counts what the request had read, or has written.
+    pub(crate) fn count(&mut self, key: &[u8], value: &[u8]) -> Result<(), Stop> {
+        let left = self.left_bytes.checked_sub(key.len() + value.len());
+        *self.left_bytes = left.ok_or(Stop::Refused(Status::TooLarge))?;
+        Ok(())
+    }
+
     /// The row with this key.
     pub(crate) fn get(&mut self, key: &[Value]) -> Result<Option<Row>, Stop> {
         self.get_at(&self.table.row_key(key)?)
@@ -105,20 +114,24 @@ impl Rows<'_, '_> {
 
     /// The row that lies at this key of the tree.
     pub(crate) fn get_at(&mut self, key: &[u8]) -> Result<Option<Row>, Stop> {
-        let value = self.transaction.get(self.entries, key)?;
-        value.map(|value| self.table.row_of(key, &value)).transpose()
+        let Some(value) = self.transaction.get(self.entries, key)? else { return Ok(None) };
+        self.count(key, &value)?;
+        self.table.row_of(key, &value).map(Some)
     }
 
     /// The row with this key, for whoever may change it.
     fn get_for_update(&mut self, key: &[Value]) -> Result<Option<Row>, Stop> {
         let key = self.table.row_key(key)?;
         let value = self.transaction.get_for_update(self.entries, &key)?;
-        value.map(|value| self.table.row_of(&key, &value)).transpose()
+        let Some(value) = value else { return Ok(None) };
+        self.count(&key, &value)?;
+        self.table.row_of(&key, &value).map(Some)
     }
 
     pub(crate) fn insert(&mut self, row: &[Value]) -> Result<(), Stop> {
         self.table.check_row(row)?;
         let Entry { key, value } = self.table.row_entry(row);
+        self.count(&key, &value)?;
         if !self.transaction.insert(self.entries, &key, &value)? {
             return Err(Stop::Refused(Status::RowExists));
         }
@@ -186,6 +199,7 @@ impl Rows<'_, '_> {
     /// Puts a row in the place of another one with its key.
     fn replace(&mut self, old: &[Value], new: &[Value]) -> Result<(), Stop> {
         let Entry { key, value } = self.table.row_entry(new);
+        self.count(&key, &value)?;
         self.transaction.put(self.entries, &key, &value)?;
         let entries = self.table.index_entries(old).into_iter().zip(self.table.index_entries(new));
         for ((was, _), (is, index)) in entries.filter(|((was, _), (is, _))| was != is) {
@@ -196,6 +210,7 @@ impl Rows<'_, '_> {
     }
 
     fn insert_entry(&mut self, entry: &Entry, index: &Index) -> Result<(), Stop> {
+        self.count(&entry.key, &entry.value)?;
         match self.transaction.insert(self.entries, &entry.key, &entry.value)? {
             true => Ok(()),
             false if index.is_unique => Err(Stop::Refused(Status::NotUnique)),
@@ -204,6 +219,7 @@ impl Rows<'_, '_> {
     }
 
     fn delete_key(&mut self, key: &[u8]) -> Result<(), Stop> {
+        self.count(key, &[])?;
         if self.transaction.delete(self.entries, key)? { Ok(()) } else { Err(DAMAGED) }
     }
 }

@@ -14,7 +14,9 @@ use crate::answer::{self, Outcome, Refusal, Status};
 use crate::catalogue::{self, Table};
 use crate::clients::{Clients, put_here};
 use crate::error::{OpenError, RespondError, Stop};
-use crate::limits::{ANSWER_BYTES_MAX, ATTEMPTS_BESIDE_OTHERS, SCAN_BYTES_MAX, SWEPT_AT_ONCE};
+use crate::limits::{
+    ANSWER_BYTES_MAX, ATTEMPTS_BESIDE_OTHERS, SCAN_BYTES_MAX, SWEPT_AT_ONCE, touched_bytes_max,
+};
 use crate::once::{Known, Number};
 use crate::request::{Action, Operation, Request};
 use crate::rows::Rows;
@@ -39,6 +41,12 @@ pub(crate) struct Trees {
     pub(crate) answers: Tree,
     /// Whose they are.
     pub(crate) clients: Tree,
+}
+
+/// What somebody asks, and how much of the store that may touch.
+struct Asked {
+    request: Request,
+    touched_bytes_max: usize,
 }
 
 impl Tables {
@@ -85,19 +93,21 @@ impl Tables {
         answer: &mut Vec<u8>,
     ) -> Result<(), RespondError> {
         let number = Number::new(client, sequence, oldest)?;
+        let touched_bytes_max = touched_bytes_max(request.len());
         let Ok(request) = Request::decode(request) else {
             answer::refuse(Refusal { status: Status::Malformed, operation: 0 }, answer);
             return Ok(());
         };
+        let asked = Asked { request, touched_bytes_max };
         for _ in 0..ATTEMPTS_BESIDE_OTHERS {
             let _shared = self.shared();
-            if self.attempt(number, &request, answer)? {
+            if self.attempt(number, &asked, answer)? {
                 return Ok(());
             }
         }
         // Two that meet again each time would go on for ever.
         let _alone = self.alone();
-        if self.attempt(number, &request, answer)? { Ok(()) } else { Err(RespondError::Busy) }
+        if self.attempt(number, &asked, answer)? { Ok(()) } else { Err(RespondError::Busy) }
     }
 
     /// Takes away some of what dropped tables have left. True if there may be more.
@@ -153,11 +163,11 @@ impl Tables {
     fn attempt(
         &self,
         number: Number,
-        request: &Request,
+        asked: &Asked,
         answer: &mut Vec<u8>,
     ) -> Result<bool, RespondError> {
         let mut transaction = self.store.begin();
-        match self.answer(&mut transaction, number, request, answer) {
+        match self.answer(&mut transaction, number, asked, answer) {
             Ok(Known::New) => {}
             Ok(Known::Past) => return Err(RespondError::Number),
             Ok(Known::Answered(kept)) => {
@@ -171,7 +181,7 @@ impl Tables {
             Err(stop) => return Err(stop.into()),
         }
         transaction.commit(self.durability).map_err(RespondError::Commit)?;
-        if request.is_change() {
+        if asked.request.is_change() {
             self.clients.arrived(number.client());
         }
         Ok(true)
@@ -182,12 +192,12 @@ impl Tables {
         &self,
         transaction: &mut Transaction<'_>,
         number: Number,
-        request: &Request,
+        asked: &Asked,
         answer: &mut Vec<u8>,
     ) -> Result<Known, Stop> {
         let answers = &self.trees.answers;
-        if !request.is_change() {
-            if let Err((operation, stop)) = self.operate(transaction, request, answer) {
+        if !asked.request.is_change() {
+            if let Err((operation, stop)) = self.operate(transaction, asked, answer) {
                 answer::refuse(refusal(operation, stop)?, answer);
             }
             return Ok(Known::New);
@@ -200,9 +210,9 @@ impl Tables {
             return Ok(known);
         }
         let start = transaction.savepoint();
-        let done = self.operate(transaction, request, answer).and_then(|()| {
+        let done = self.operate(transaction, asked, answer).and_then(|()| {
             let kept = number.keep(transaction, answers, answer);
-            kept.map_err(|stop| (request.operations.len(), stop))
+            kept.map_err(|stop| (asked.request.operations.len(), stop))
         });
         if let Err((operation, stop)) = done {
             let refusal = refusal(operation, stop)?;
@@ -217,14 +227,17 @@ impl Tables {
     fn operate(
         &self,
         transaction: &mut Transaction<'_>,
-        request: &Request,
+        asked: &Asked,
         answer: &mut Vec<u8>,
     ) -> Result<(), (usize, Stop)> {
         answer::begin(answer);
         // The table of the operation before.
         let mut last = None;
-        for (at, operation) in request.operations.iter().enumerate() {
-            let outcome = self.one(transaction, operation, &mut last).map_err(|stop| (at, stop))?;
+        let mut left_bytes = asked.touched_bytes_max;
+        for (at, operation) in asked.request.operations.iter().enumerate() {
+            let outcome = self
+                .one(transaction, operation, &mut last, &mut left_bytes)
+                .map_err(|stop| (at, stop))?;
             answer::put_outcome(&outcome, answer);
             if answer.len() > ANSWER_BYTES_MAX {
                 return Err((at, Stop::Refused(Status::TooLarge)));
@@ -238,6 +251,7 @@ impl Tables {
         transaction: &mut Transaction<'_>,
         operation: &'r Operation,
         last: &mut Option<(&'r str, Table)>,
+        left_bytes: &mut usize,
     ) -> Result<Outcome, Stop> {
         let (name, catalogue) = (operation.table.as_str(), &self.trees.catalogue);
         match &operation.action {
@@ -263,7 +277,8 @@ impl Tables {
             *last = Some((name, catalogue::find(transaction, catalogue, name)?));
         }
         let (_, table) = last.as_ref().expect("it was found");
-        on_rows(&mut Rows { transaction, entries: &self.trees.entries, table }, &operation.action)
+        let entries = &self.trees.entries;
+        on_rows(&mut Rows { transaction, entries, table, left_bytes }, &operation.action)
     }
 
     /// Whether nothing is left.

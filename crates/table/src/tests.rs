@@ -9,7 +9,7 @@ use crate::once::NUMBERS_AHEAD_MAX;
 use crate::{
     ANSWER_BYTES_MAX, Action, Change, Condition, Disagreement, Edge, FIELDS_MAX, INDEXES_MAX,
     Index, Kind, NAME_BYTES_MAX, Operation, ROW_BYTES_MAX, Range, Request, SCAN_BYTES_MAX, Schema,
-    Tables, Value, row,
+    TOUCHED_BYTES_MAX, TOUCHED_PER_BYTE, Tables, Value, row,
 };
 
 const FORMAT: Format = Format::of(include_str!("../FORMAT.md"));
@@ -124,6 +124,8 @@ fn the_limits_are_told() {
         format!("at most {FIELDS_MAX} fields and {INDEXES_MAX} indexes"),
         format!("An answer has at most {ANSWER_BYTES_MAX} bytes, a row {ROW_BYTES_MAX}."),
         format!("reached {SCAN_BYTES_MAX} bytes."),
+        format!("at most {TOUCHED_BYTES_MAX} bytes together"),
+        format!("or {TOUCHED_PER_BYTE} times the request's own bytes"),
         format!("modulo {NUMBERS_AHEAD_MAX}, 2 bytes"),
     ];
     told.into_iter().for_each(|told| assert!(words.contains(&told), "{told}"));

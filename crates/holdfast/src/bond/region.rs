@@ -146,6 +146,22 @@ impl RegionNote {
         get(files, NAME)
     }
 
+    /// The memory, for people, that whoever opens the log without it may miss: nothing where the
+    /// log's device has all that there was.
+    pub(crate) fn missed(files: &dyn Files) -> io::Result<Option<String>> {
+        Ok(match RegionNote::of(files)? {
+            Note::Missing => None,
+            Note::Unreadable => {
+                Some(format!("memory of which the damaged file \"{NAME}\" beside its log tells"))
+            }
+            Note::Found(note) if note.drained || note.medium == MediumKind::Private => None,
+            Note::Found(note) => {
+                let at = note.path.map_or(String::new(), |path| format!(" {}", path.display()));
+                Some(format!("its memory{at}"))
+            }
+        })
+    }
+
     /// Asked where the memory of `service` is not where it should be: whether to go on without it,
     /// and what that may cost.
     pub(crate) fn without(

@@ -113,6 +113,12 @@ pub(super) fn remove_earlier(service: &str, medium: &Medium) -> Outcome<()> {
     removed(service, Region::remove(medium))
 }
 
+/// Takes memory away that its log went on without, and that had nothing which the log's disk lacks.
+pub(super) fn remove_needless(service: &str, medium: &Medium) -> Outcome<()> {
+    tracing::info!(service, "the log went on without memory that it did not need: it is made anew");
+    removed(service, Region::remove(medium))
+}
+
 /// Whether an attempt left a region that it never used, and that has another size than memory is to
 /// have by now: the log has no byte in it.
 fn is_to_be_replaced(region: &Region, memory: &MemoryConfig, files: &dyn Files) -> bool {

@@ -9,6 +9,7 @@ mod backup;
 mod bank;
 mod bench;
 mod delete;
+mod door;
 mod get;
 mod load;
 mod open;
@@ -19,9 +20,10 @@ mod stat;
 mod trim;
 mod verify;
 
+use self::door::Door;
 use crate::cli::store::{InTree, StoreArgs, StoreCommand};
-use crate::commands::{link, volume};
-use crate::output::{Output, Progress};
+use crate::commands::link;
+use crate::output::Output;
 use crate::spelling;
 use holdfast_client::ConnectError;
 use holdfast_client::protocol::{HelloFault, Status};
@@ -29,26 +31,29 @@ use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_log::{CreateError, OpenError as LogError};
 use holdfast_pages::OpenError as PagesError;
-use holdfast_store::{Config, OpenError, OpenTreeError, Recovery, Store, TransactionError, Tree};
+use holdfast_store::{OpenError, OpenTreeError, Recovery, Store, TransactionError, Tree};
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
 /// Does what is asked of stores.
-pub(crate) fn store(command: StoreCommand, output: Output) -> Outcome<()> {
+pub(crate) fn store(config: &Path, command: StoreCommand, output: Output) -> Outcome<()> {
+    let door = Door { config };
     match command {
-        StoreCommand::Open { store } => open::open(&store, output),
-        StoreCommand::Get { tree, key } => get::get(&tree, &key, output),
-        StoreCommand::Put { tree, key, value } => put::put(&tree, &key, &value, output),
-        StoreCommand::Delete { tree, key } => delete::delete(&tree, &key, output),
-        StoreCommand::Scan { tree, part } => scan::scan(&tree, &part, output),
-        StoreCommand::Load { tree, file } => load::load(&tree, file.as_deref(), output),
-        StoreCommand::Stat { store } => stat::stat(&store, output),
-        StoreCommand::Verify { store, reclaim } => verify::verify(&store, reclaim, output),
-        StoreCommand::Trim { store, keep } => trim::trim(&store, keep, output),
-        StoreCommand::Backup { store, to, forward } => backup::backup(&store, &to, forward, output),
+        StoreCommand::Open { store } => open::open(door, &store, output),
+        StoreCommand::Get { tree, key } => get::get(door, &tree, &key, output),
+        StoreCommand::Put { tree, key, value } => put::put(door, &tree, &key, &value, output),
+        StoreCommand::Delete { tree, key } => delete::delete(door, &tree, &key, output),
+        StoreCommand::Scan { tree, part } => scan::scan(door, &tree, &part, output),
+        StoreCommand::Load { tree, file } => load::load(door, &tree, file.as_deref(), output),
+        StoreCommand::Stat { store } => stat::stat(door, &store, output),
+        StoreCommand::Verify { store, reclaim } => verify::verify(door, &store, reclaim, output),
+        StoreCommand::Trim { store, keep } => trim::trim(door, &store, keep, output),
+        StoreCommand::Backup { store, to, forward } => {
+            backup::backup(door, &store, &to, forward, output)
+        }
         StoreCommand::Restore { from, to, at, log } => {
-            restore::restore(&from, &StoreArgs { directory: to, log }, at, output)
+            restore::restore(door, &from, &StoreArgs { directory: to, log }, at, output)
         }
         StoreCommand::Bench { directory, seconds } => bench::bench(&directory, seconds, output),
     }
@@ -62,38 +67,7 @@ struct Opened<'a> {
     directory: &'a Path,
 }
 
-impl<'a> Opened<'a> {
-    /// Opens the store in a directory, aloud if it takes long.
-    fn open(doing: &'a str, store: &'a StoreArgs) -> Outcome<Opened<'a>> {
-        let directory = &store.directory;
-        Opened::check_is_there(doing, directory)?;
-        Opened::open_or_make(doing, store, &store.config())
-    }
-
-    /// Refuses a directory where there is no store.
-    fn check_is_there(doing: &str, directory: &Path) -> Outcome<()> {
-        let is_there = Store::is_at(directory).map_err(OpenError::Io);
-        if !is_there.map_err(|error| open_problem(doing, directory, &error))? {
-            let remedy = format!(
-                "name a store's directory, or make it: holdfast store open {}",
-                directory.display()
-            );
-            let why = "there is no store here";
-            return Err(Problem::new(Exit::Usage, what(doing, directory), why, remedy));
-        }
-        Ok(())
-    }
-
-    /// [`Opened::open`], but makes a store where there is none.
-    fn open_or_make(doing: &'a str, store: &'a StoreArgs, config: &Config) -> Outcome<Opened<'a>> {
-        let directory = &store.directory;
-        let mut progress = Progress::new();
-        let say = || progress.say(&format!("opening the store in {}", directory.display()));
-        let opened = volume::aloud(say, || Store::open(directory, config));
-        let (store, recovery) = opened.map_err(|error| open_problem(doing, directory, &error))?;
-        Ok(Opened { store, recovery, doing, directory })
-    }
-
+impl Opened<'_> {
     /// The tree of this name, which is there.
     fn tree(&self, name: &str) -> Outcome<Tree> {
         let found = self.store.find_tree(name).map_err(|error| self.refused(&error))?;

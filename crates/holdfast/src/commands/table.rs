@@ -9,7 +9,9 @@ mod read;
 mod values;
 
 use super::accept;
-use super::logs::{note_region, open_problem, remade, remove_earlier, until_let_go};
+use super::logs::{
+    note_region, open_problem, remade, remove_earlier, remove_needless, until_let_go,
+};
 use super::{link, store};
 use crate::bond::{Loss, RegionNote};
 use crate::cli::table::TableCommand;
@@ -229,6 +231,11 @@ fn open(name: &str, table: &TableConfig, power: PowerSource) -> Outcome<Tables> 
             remove_earlier(&service, &table.memory.medium())?;
             (open(), loss)
         }
+        // People had the closed store for a while, without memory.
+        Err(error) if is_stale(&error) && has_needless_memory(table) => {
+            remove_needless(&service, &table.memory.medium())?;
+            (open(), None)
+        }
         opened => (opened, loss),
     };
     let (store, found) = opened.map_err(|error| refused(name, table, &error))?;
@@ -236,6 +243,16 @@ fn open(name: &str, table: &TableConfig, power: PowerSource) -> Outcome<Tables> 
     let log = log().map_err(|error| failed(name, error))?;
     note_region(&service, &log, (&table.memory, &verdict, table.memory.size.0), loss)?;
     Tables::open(store, durability_of(&verdict)).map_err(|error| failed(name, error))
+}
+
+fn is_stale(error: &OpenError) -> bool {
+    matches!(error, OpenError::Log(LogError::StaleRegion { .. }))
+}
+
+/// Whether the log's disk had everything when the memory was left. What the store notes of itself
+/// behind that is in the memory alone, and nobody misses it.
+fn has_needless_memory(table: &TableConfig) -> bool {
+    RealFiles::open(&table.log()).is_ok_and(|log| RegionNote::is_drained(&log, &table.memory))
 }
 
 /// What memory that is gone may have cost, or why nothing goes on without it.

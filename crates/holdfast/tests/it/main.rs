@@ -84,6 +84,7 @@ mod store_commands;
 mod store_served;
 mod strangers;
 mod successors_drawn;
+mod table_stores;
 mod trouble;
 mod unread;
 mod upgrades;

@@ -22,13 +22,13 @@ const TELLERS: u64 = 10;
 const BRANCHES: u64 = 3;
 
 /// A served log and tables, whose region goes with the test.
-struct WithTables {
-    served: Served,
-    region: PathBuf,
+pub(crate) struct WithTables {
+    pub(crate) served: Served,
+    pub(crate) region: PathBuf,
 }
 
 impl WithTables {
-    fn new(line: &str) -> WithTables {
+    pub(crate) fn new(line: &str) -> WithTables {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let region = format!("/dev/shm/holdfast-test-table-{}-{number}", std::process::id());
         // The folder above it is made with it.
@@ -40,28 +40,28 @@ impl WithTables {
         WithTables { served: Served::with(&lines), region: region.into() }
     }
 
-    fn store(&self) -> PathBuf {
+    pub(crate) fn store(&self) -> PathBuf {
         let name = self.region.file_name().unwrap().to_str().unwrap();
         PathBuf::from(format!("/tmp/{name}-store"))
     }
 
-    fn holdfast(&self, arguments: &[&str]) -> Ended {
+    pub(crate) fn holdfast(&self, arguments: &[&str]) -> Ended {
         Ended::of(self.served.holdfast(arguments))
     }
 
     /// Kills keeper and server.
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         let server = self.served.server_pid();
         kill(server, Signal::STOP);
         self.served.kill_keeper();
         kill(server, Signal::KILL);
     }
 
-    fn client(&self) -> ResponderClient {
+    pub(crate) fn client(&self) -> ResponderClient {
         ResponderClient::connect(&self.served.socket(), "table/bank").unwrap()
     }
 
-    fn status(&self) -> Json {
+    pub(crate) fn status(&self) -> Json {
         let report: Json = serde_json::from_str(&self.holdfast(&["status", "--json"]).out).unwrap();
         report["tables"][0].clone()
     }
@@ -74,12 +74,12 @@ impl Drop for WithTables {
     }
 }
 
-fn ask(client: &ResponderClient, request: &Request) -> Vec<Outcome> {
+pub(crate) fn ask(client: &ResponderClient, request: &Request) -> Vec<Outcome> {
     let answer = client.request(&request.encode()).unwrap();
     decode_answer(&answer).unwrap().unwrap()
 }
 
-fn made(client: &ResponderClient) {
+pub(crate) fn made(client: &ResponderClient) {
     let balances = Schema::new(vec![Kind::U64, Kind::I64], 1, vec![]).unwrap();
     let kinds = vec![Kind::U64, Kind::U64, Kind::U64, Kind::I64];
     let by_account = Index { fields: vec![2], is_unique: false };
@@ -225,7 +225,7 @@ fn number_in(row: &Row, field: usize) -> i64 {
 }
 
 /// All rows of a table.
-fn rows(client: &ResponderClient, name: &str, key_fields: usize) -> Vec<Row> {
+pub(crate) fn rows(client: &ResponderClient, name: &str, key_fields: usize) -> Vec<Row> {
     let (mut all, mut range) = (Vec::new(), Range::all());
     loop {
         let outcomes = ask(client, &Request::new().scan(name, range));

@@ -14,6 +14,7 @@ mod model;
 mod once;
 mod power;
 mod threads;
+mod touched;
 
 /// A small store on a modelled machine, as the store's own tests have it.
 #[allow(dead_code)]

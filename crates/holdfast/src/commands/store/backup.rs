@@ -4,7 +4,8 @@
 //! backup that is brought forward is one all the time.
 //! Never: overwrites a backup.
 
-use super::{Opened, refused, restore};
+use super::door::Door;
+use super::{refused, restore};
 use crate::cli::store::StoreArgs;
 use crate::commands::link;
 use crate::output::{Output, Progress};
@@ -15,8 +16,14 @@ use holdfast_store::{BackUpError, OpenError, Progress as Done};
 use std::path::Path;
 
 /// Makes a backup, or brings one forward.
-pub(super) fn backup(from: &StoreArgs, to: &Path, forward: bool, output: Output) -> Outcome<()> {
-    let opened = Opened::open("backing up", from)?;
+pub(super) fn backup(
+    door: Door<'_>,
+    from: &StoreArgs,
+    to: &Path,
+    forward: bool,
+    output: Output,
+) -> Outcome<()> {
+    let opened = door.open("backing up", from)?;
     let mut progress = Progress::of_bytes(if forward { "bringing forward" } else { "copying" });
     let tell = &mut |at: Done| progress.done(at.done_bytes, at.total_bytes);
     let made = match forward {

@@ -3,7 +3,8 @@
 //! Promise: the key is gone, on the disk, when this ends well.
 //! Never: makes a tree, or takes a key that was not there for one that was deleted.
 
-use super::{Opened, bytes};
+use super::bytes;
+use super::door::Door;
 use crate::cli::store::InTree;
 use crate::output::Output;
 use holdfast_config::exit::Exit;
@@ -14,9 +15,9 @@ use holdfast_store::Durability;
 const DOING: &str = "deleting from";
 
 /// Deletes a key.
-pub(super) fn delete(tree: &InTree, key: &str, output: Output) -> Outcome<()> {
+pub(super) fn delete(door: Door<'_>, tree: &InTree, key: &str, output: Output) -> Outcome<()> {
     let key_bytes = bytes(DOING, tree, key)?;
-    let opened = Opened::open(DOING, &tree.store)?;
+    let opened = door.open(DOING, &tree.store)?;
     let root = opened.tree(&tree.tree)?;
     let mut transaction = opened.store.begin();
     let deleted = transaction.delete(&root, &key_bytes).map_err(|error| opened.refused(&error))?;

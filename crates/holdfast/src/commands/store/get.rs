@@ -3,7 +3,8 @@
 //! Promise: prints the value of a key, spelled so that `put` takes it again.
 //! Never: takes a key without a value for one with an empty value.
 
-use super::{Opened, bytes};
+use super::bytes;
+use super::door::Door;
 use crate::cli::store::InTree;
 use crate::output::Output;
 use crate::spelling;
@@ -14,9 +15,9 @@ use holdfast_config::problem::{Outcome, Problem};
 const DOING: &str = "reading";
 
 /// Prints a value.
-pub(super) fn get(tree: &InTree, key: &str, output: Output) -> Outcome<()> {
+pub(super) fn get(door: Door<'_>, tree: &InTree, key: &str, output: Output) -> Outcome<()> {
     let key_bytes = bytes(DOING, tree, key)?;
-    let opened = Opened::open(DOING, &tree.store)?;
+    let opened = door.open(DOING, &tree.store)?;
     let root = opened.tree(&tree.tree)?;
     let found = opened.store.begin().get(&root, &key_bytes);
     let found = found.map_err(|error| opened.refused(&error))?;

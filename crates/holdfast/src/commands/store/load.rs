@@ -4,6 +4,7 @@
 //! ends it, and those before it are in the store.
 //! Never: has more of the lines in memory than one transaction has.
 
+use super::door::Door;
 use super::{Opened, what};
 use crate::cli::store::InTree;
 use crate::output::{Output, Progress};
@@ -26,12 +27,17 @@ const LINES: u64 = 1000;
 const LINE_BYTES: u64 = 512 << 10;
 
 /// Gives keys their values.
-pub(super) fn load(tree: &InTree, file: Option<&Path>, output: Output) -> Outcome<()> {
+pub(super) fn load(
+    door: Door<'_>,
+    tree: &InTree,
+    file: Option<&Path>,
+    output: Output,
+) -> Outcome<()> {
     let input = Input::open(file).map_err(|error| {
         let remedy = "nothing was changed; name a file with lines of a key, a tab and a value";
         Problem::new(Exit::Failed, what(DOING, &tree.store.directory), error, remedy)
     })?;
-    let opened = Opened::open(DOING, &tree.store)?;
+    let opened = door.open(DOING, &tree.store)?;
     let tree = opened.tree_or_new(&tree.tree)?;
     let mut loader = Loader { opened: &opened, tree, lines: 0, bytes: 0 };
     let loaded = loader.load(input);

@@ -3,7 +3,7 @@
 //! Promise: a store that was made or brought in order, and closed; what was found is said.
 //! Never: overwrites anything.
 
-use super::Opened;
+use super::door::Door;
 use crate::cli::store::StoreArgs;
 use crate::commands::logs::remade;
 use crate::output::Output;
@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// Opens a store, or makes one.
-pub(super) fn open(store: &StoreArgs, output: Output) -> Outcome<()> {
-    let opened = Opened::open_or_make("opening", store, &store.config())?;
+pub(super) fn open(door: Door<'_>, store: &StoreArgs, output: Output) -> Outcome<()> {
+    let opened = door.open_or_make("opening", store, &store.config())?;
     let undone = std::iter::repeat_with(|| opened.store.step(Service::Undo));
     for step in undone {
         if !step.map_err(|error| opened.failed(&error))? {

@@ -3,7 +3,8 @@
 //! Promise: the key has the value, on the disk, when this ends well.
 //! Never: leaves half of it.
 
-use super::{Opened, bytes};
+use super::bytes;
+use super::door::Door;
 use crate::cli::store::InTree;
 use crate::output::Output;
 use holdfast_config::problem::Outcome;
@@ -13,9 +14,15 @@ use holdfast_store::Durability;
 const DOING: &str = "writing to";
 
 /// Gives a key a value.
-pub(super) fn put(tree: &InTree, key: &str, value: &str, output: Output) -> Outcome<()> {
+pub(super) fn put(
+    door: Door<'_>,
+    tree: &InTree,
+    key: &str,
+    value: &str,
+    output: Output,
+) -> Outcome<()> {
     let (key_bytes, value) = (bytes(DOING, tree, key)?, bytes(DOING, tree, value)?);
-    let opened = Opened::open(DOING, &tree.store)?;
+    let opened = door.open(DOING, &tree.store)?;
     let root = opened.tree_or_new(&tree.tree)?;
     let mut transaction = opened.store.begin();
     transaction.put(&root, &key_bytes, &value).map_err(|error| opened.refused(&error))?;

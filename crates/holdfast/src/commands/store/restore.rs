@@ -3,6 +3,7 @@
 //! Promise: a store as it was at the moment that was asked for, on the disk, or no store.
 //! Never: changes what it is made from; overwrites anything.
 
+use super::door::Door;
 use super::{refused, what};
 use crate::cli::store::StoreArgs;
 use crate::commands::link;
@@ -19,12 +20,14 @@ const UNCHANGED: &str = "what it is made from is as it was";
 
 /// Makes a store of a backup, or of one that is closed.
 pub(super) fn restore(
+    door: Door<'_>,
     from: &Path,
     store: &StoreArgs,
     at: Option<At>,
     output: Output,
 ) -> Outcome<()> {
     let (to, at) = (&store.directory, at.unwrap_or(At::End));
+    door.check_source("making again", from)?;
     let mut progress = Progress::of_bytes("copying");
     let made = holdfast_store::restore(from, at, to, &store.config(), &mut |at| {
         progress.done(at.done_bytes, at.total_bytes);

@@ -4,7 +4,8 @@
 //! it again.
 //! Never: keeps more in memory than one transaction reads.
 
-use super::{Opened, bytes};
+use super::bytes;
+use super::door::Door;
 use crate::cli::store::{InTree, ScanArgs};
 use crate::output::{Output, read_to_end, write_line};
 use crate::spelling;
@@ -28,7 +29,7 @@ struct Rest {
 }
 
 /// Prints keys and values.
-pub(super) fn scan(tree: &InTree, part: &ScanArgs, output: Output) -> Outcome<()> {
+pub(super) fn scan(door: Door<'_>, tree: &InTree, part: &ScanArgs, output: Output) -> Outcome<()> {
     let key =
         |text: &Option<String>| text.as_deref().map(|text| bytes(DOING, tree, text)).transpose();
     let mut rest = Rest {
@@ -37,7 +38,7 @@ pub(super) fn scan(tree: &InTree, part: &ScanArgs, output: Output) -> Outcome<()
         direction: if part.reverse { Direction::Down } else { Direction::Up },
         keys: part.limit.unwrap_or(usize::MAX),
     };
-    let opened = Opened::open(DOING, &tree.store)?;
+    let opened = door.open(DOING, &tree.store)?;
     let root = opened.tree(&tree.tree)?;
     let mut out = BufWriter::new(stdout().lock());
     while rest.keys > 0 {

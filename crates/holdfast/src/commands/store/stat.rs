@@ -3,7 +3,7 @@
 //! Promise: what opening the store tells, and what its files weigh.
 //! Never: changes what is in the store.
 
-use super::Opened;
+use super::door::Door;
 use crate::cli::store::StoreArgs;
 use crate::output::Output;
 use holdfast_config::problem::Outcome;
@@ -35,8 +35,8 @@ struct Shown {
 }
 
 /// Shows what a store is.
-pub(super) fn stat(store: &StoreArgs, output: Output) -> Outcome<()> {
-    let opened = Opened::open("looking at", store)?;
+pub(super) fn stat(door: Door<'_>, store: &StoreArgs, output: Output) -> Outcome<()> {
+    let opened = door.open("looking at", store)?;
     let shown = Shown {
         trees: opened.store.tree_names().map_err(|error| opened.refused(&error))?,
         stat: opened.store.stat(),

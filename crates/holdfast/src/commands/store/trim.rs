@@ -3,7 +3,7 @@
 //! Promise: what is to be kept is kept, and what any page needs; says how much went.
 //! Never: leaves out what the page file lacks.
 
-use super::Opened;
+use super::door::Door;
 use crate::cli::store::StoreArgs;
 use crate::output::Output;
 use holdfast_config::problem::Outcome;
@@ -12,11 +12,11 @@ use holdfast_store::{Config, Keep};
 use serde_json::json;
 
 /// Leaves out of the archive what is not to be kept.
-pub(super) fn trim(store: &StoreArgs, keep: Keep, output: Output) -> Outcome<()> {
+pub(super) fn trim(door: Door<'_>, store: &StoreArgs, keep: Keep, output: Output) -> Outcome<()> {
     let doing = "trimming";
-    Opened::check_is_there(doing, &store.directory)?;
+    door.check_is_there(doing, &store.directory)?;
     let config = Config { keep, clean_every_bytes: 1, ..store.config() };
-    let opened = Opened::open_or_make(doing, store, &config)?;
+    let opened = door.open_or_make(doing, store, &config)?;
     let trimmed = opened.store.trim().map_err(|error| opened.failed(&error))?;
     let stat = opened.store.stat();
     opened.close()?;

@@ -4,7 +4,7 @@
 //! ones, and all trees are looked at; damage ends it with its own exit code, and names the page.
 //! Never: changes what is in a tree; frees anything where something is damaged.
 
-use super::Opened;
+use super::door::Door;
 use crate::cli::store::StoreArgs;
 use crate::output::{Output, Progress};
 use holdfast_config::exit::Exit;
@@ -16,8 +16,13 @@ use serde_json::{Value, json};
 const PAGE_BYTES: u64 = 8192;
 
 /// Reads everything, and frees what nobody reaches if it is asked to.
-pub(super) fn verify(store: &StoreArgs, reclaims: bool, output: Output) -> Outcome<()> {
-    let mut opened = Opened::open("verifying", store)?;
+pub(super) fn verify(
+    door: Door<'_>,
+    store: &StoreArgs,
+    reclaims: bool,
+    output: Output,
+) -> Outcome<()> {
+    let mut opened = door.open("verifying", store)?;
     let all_bytes = opened.store.stat().pages * PAGE_BYTES;
     let mut progress = Progress::of_bytes("comparing");
     let found = opened.store.verify(&mut |found: &Verified| {
