@@ -111,10 +111,12 @@ impl CommitLog for Counting {
 impl Counting {
     /// Takes one of the notes that are left.
     fn live_on(&self) -> Result<(), NoteError> {
-        let order = (Ordering::Relaxed, Ordering::Relaxed);
-        let one_less = |left: u64| left.checked_sub(1);
-        let dead = |_| NoteError::Unreachable(Arc::new(io::ErrorKind::BrokenPipe.into()));
-        self.notes_left.fetch_update(order.0, order.1, one_less).map(drop).map_err(dead)
+        let left = self.notes_left.load(Ordering::Relaxed);
+        self.notes_left.store(left.saturating_sub(1), Ordering::Relaxed);
+        match left {
+            0 => Err(NoteError::Unreachable(Arc::new(io::ErrorKind::BrokenPipe.into()))),
+            _ => Ok(()),
+        }
     }
 
     /// Rewrites, and entries in them, since the last time.
