@@ -12,7 +12,7 @@ use crate::kinds::snapshot::SnapshotConfig;
 use crate::kinds::table::TableConfig;
 use crate::kinds::volume::VolumeConfig;
 use crate::problem::{Outcome, Problem};
-use crate::section::{Section, complete, nbd_of, paths_of, ublk_of};
+use crate::section::{Section, complete, folders_of, nbd_of, paths_of, ublk_of};
 use crate::server::ServerConfig;
 use crate::sockets::Address;
 use crate::standby::StandbyConfig;
@@ -201,9 +201,9 @@ impl Config {
     /// What a log or a store has in its directory it may replace or remove, whoever put it there.
     fn check_nothing_inside(&self) -> Result<(), String> {
         let paths = self.paths();
-        let is_folder = |key: &str| key.ends_with("] log") || key.ends_with("] store");
-        for (folder, around) in paths.iter().filter(|(key, _)| is_folder(key)) {
-            let inside = paths.iter().find(|(_, path)| path != around && path.starts_with(around));
+        let folders = folders_of(&self.volumes).chain(folders_of(&self.logs));
+        for (folder, around) in folders.chain(folders_of(&self.tables)) {
+            let inside = paths.iter().find(|(_, path)| *path != around && path.starts_with(around));
             if let Some((key, path)) = inside {
                 let why = "has for its own files alone; name a place outside";
                 return Err(format!(

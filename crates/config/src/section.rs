@@ -22,6 +22,11 @@ pub trait Section: PartialEq {
     /// The paths that are its own, by their keys.
     fn paths(&self) -> Vec<(&'static str, &Path)>;
 
+    /// The directory in which everything is its own, by its key.
+    fn folder(&self) -> Option<(&'static str, &Path)> {
+        None
+    }
+
     /// Where it is a network block device.
     fn nbd(&self) -> &[Address] {
         &[]
@@ -53,6 +58,16 @@ pub(crate) fn paths_of<T: Section>(
     sections.iter().flat_map(|(name, section)| {
         let place = move |key| format!("[{}.{name}] {key}", T::KIND);
         section.paths().into_iter().map(move |(key, path)| (place(key), path))
+    })
+}
+
+/// Every directory in which all is one section's own, and its place in the file.
+pub(crate) fn folders_of<T: Section>(
+    sections: &BTreeMap<String, T>,
+) -> impl Iterator<Item = (String, &Path)> {
+    sections.iter().filter_map(|(name, section)| {
+        let (key, path) = section.folder()?;
+        Some((format!("[{}.{name}] {key}", T::KIND), path))
     })
 }
 

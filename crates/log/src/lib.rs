@@ -114,6 +114,7 @@ pub use outcome::{
 };
 pub use range::Stretch;
 pub use repair::{RepairEvent, Repaired};
+pub use segment::is_segment_name;
 pub use state::Log;
 pub use verify::{CheckVerdict, Damage, FilePlace, Verified, VerifiedParity, Walked};
 pub use watch::Watch;

@@ -71,8 +71,9 @@ pub(crate) fn file_number(name: &str) -> Option<u32> {
     name.strip_prefix("segment-").and_then(|number| number.parse().ok())
 }
 
-/// Whether a name could be one of ours.
-pub(crate) fn is_segment_name(name: &str) -> bool {
+/// Whether a name in a directory could be a segment's of a log.
+#[must_use]
+pub fn is_segment_name(name: &str) -> bool {
     name.strip_prefix("segment-").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
 }
 

@@ -4,6 +4,7 @@
 //! Never: opens one.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use holdfast_io::Files;
@@ -33,4 +34,10 @@ impl fmt::Debug for Directories {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Directories").finish_non_exhaustive()
     }
+}
+
+/// Where the log of a store in this directory lies.
+#[must_use]
+pub fn log_of(directory: &Path) -> PathBuf {
+    directory.join(LOG)
 }

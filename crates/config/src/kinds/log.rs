@@ -55,6 +55,10 @@ impl Section for ServedLogConfig {
         check_access(&self.allow_uids, self.clients_max)
     }
 
+    fn folder(&self) -> Option<(&'static str, &Path)> {
+        Some(("log", &self.log))
+    }
+
     fn paths(&self) -> Vec<(&'static str, &Path)> {
         [("log", &*self.log)].into_iter().chain(region(self.memory.path.as_deref())).collect()
     }

@@ -14,12 +14,9 @@ use crate::values::{
     MemoryConfig, check_path, log_config, must_survive_default, segment_for, verdict_of,
 };
 use holdfast_log::LogConfig;
-use holdfast_store::{Config as StoreConfig, Durability, LogPlace};
+use holdfast_store::{Config as StoreConfig, Durability, LogPlace, log_of};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-
-/// The directory of a store's log, in that of the store.
-const LOG: &str = "log";
 
 /// `[table.NAME]`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +54,10 @@ impl Section for TableConfig {
         check_access(&self.allow_uids, self.clients_max)
     }
 
+    fn folder(&self) -> Option<(&'static str, &Path)> {
+        Some(("store", &self.store))
+    }
+
     fn paths(&self) -> Vec<(&'static str, &Path)> {
         [("store", &*self.store)].into_iter().chain(region(self.memory.path.as_deref())).collect()
     }
@@ -65,7 +66,7 @@ impl Section for TableConfig {
 impl TableConfig {
     /// The directory of the store's log.
     pub fn log(&self) -> PathBuf {
-        self.store.join(LOG)
+        log_of(&self.store)
     }
 
     /// The log's sizes.

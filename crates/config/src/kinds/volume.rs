@@ -107,6 +107,10 @@ impl Section for VolumeConfig {
         }
     }
 
+    fn folder(&self) -> Option<(&'static str, &Path)> {
+        Some(("log", &self.log))
+    }
+
     fn paths(&self) -> Vec<(&'static str, &Path)> {
         let own_mount = self.mount.as_deref().filter(|mount| *mount != self.home);
         let own_mount = own_mount.map(|mount| ("mount", mount));

@@ -16,7 +16,7 @@ use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes::rounded;
 use holdfast_io::{Files, Kind};
-use holdfast_log::{FileFault, Log, OpenError, Recovery, Source, Spoilt, words};
+use holdfast_log::{FileFault, Log, OpenError, Recovery, Source, Spoilt, is_segment_name, words};
 use holdfast_memory::{AttachError, CreateError, Medium, MediumSurvival, Region, RegionSpec};
 use std::io;
 use std::path::Path;
@@ -30,9 +30,6 @@ const ROSTER_BYTES_MAX: u64 = 64 << 20;
 
 /// What has a log's files, for people.
 pub(super) const THE_DISK: &str = "the log's disk";
-
-/// How the name of a segment begins.
-const SEGMENT: &[u8] = b"segment-";
 
 /// How long a process may take to end, with its memory gone and its files still open.
 const ENDING: Duration = Duration::from_secs(10);
@@ -250,7 +247,7 @@ pub(super) fn catalogue_problem(
 
 fn has_segments(files: &dyn Files) -> bool {
     let found = files.read_dir(Path::new("")).unwrap_or_default();
-    found.iter().any(|entry| entry.name.starts_with(SEGMENT))
+    found.iter().any(|entry| std::str::from_utf8(&entry.name).is_ok_and(is_segment_name))
 }
 
 fn kind_text(kind: Kind) -> &'static str {

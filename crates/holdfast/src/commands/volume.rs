@@ -32,14 +32,11 @@ use holdfast_front::ublk;
 use holdfast_io::Entropy;
 use holdfast_io::private;
 use holdfast_io::real::{MadeDirectories, RealEntropy, RealFiles};
-use holdfast_log::{CreateError, Log, LogConfig};
+use holdfast_log::{CreateError, Log, LogConfig, is_segment_name};
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// Before the number of a segment in the name of its file.
-const SEGMENT: &str = "segment-";
 
 /// Does what is asked of volumes.
 pub(crate) fn volume(config: &Path, command: VolumeCommand, output: Output) -> Outcome<()> {
@@ -87,7 +84,7 @@ pub(super) fn is_made(log: &Path) -> bool {
 
 /// True if the directory holds anything that a log has made, whole or not.
 pub(super) fn has_remains(log: &Path) -> bool {
-    let is_of_log = |name: &str| name.starts_with(SEGMENT) || name.starts_with(CATALOGUES[0]);
+    let is_of_log = |name: &str| is_segment_name(name) || name.starts_with(CATALOGUES[0]);
     let names = std::fs::read_dir(log).into_iter().flatten().flatten().map(|it| it.file_name());
     names.filter_map(|name| name.into_string().ok()).any(|name| is_of_log(&name))
 }

@@ -47,9 +47,10 @@ impl MadeDirectories {
     /// Those on the way to `path` that are missing, and that somebody is about to make.
     #[must_use]
     pub fn missing(path: &Path) -> MadeDirectories {
-        let is_missing = |path: &&Path| path.symlink_metadata().is_err();
-        let missing = path.ancestors().take_while(is_missing).map(Path::to_owned);
-        let mut missing: Vec<PathBuf> = missing.collect();
+        let is_not_found = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
+        let is_missing = |path: &&Path| path.symlink_metadata().is_err_and(is_not_found);
+        let mut missing: Vec<PathBuf> =
+            path.ancestors().take_while(is_missing).map(Path::to_owned).collect();
         missing.reverse();
         MadeDirectories(Mutex::new(missing))
     }

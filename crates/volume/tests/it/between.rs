@@ -49,7 +49,7 @@ fn die_between(seed: u64) {
     if image.is_empty() {
         return;
     }
-    let home = |small: bool| match small {
+    let home = |has_no_room: bool| match has_no_room {
         true => Below::without_room_for_rosters(&world.files, "home"),
         false => world.home(),
     };

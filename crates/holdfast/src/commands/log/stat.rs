@@ -10,6 +10,7 @@ use crate::cli::log::Existing;
 use crate::output::Output;
 use holdfast_config::problem::Outcome;
 use holdfast_config::sizes::rounded;
+use holdfast_log::is_segment_name;
 use holdfast_wal::{OpenError, Options, Outline, RecordType, Recovery};
 use std::path::Path;
 
@@ -53,7 +54,7 @@ fn files(directory: &Path) -> std::io::Result<Files> {
     let mut files = Files::default();
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
-        files.segments += u64::from(entry.file_name().as_encoded_bytes().starts_with(b"segment-"));
+        files.segments += u64::from(entry.file_name().to_str().is_some_and(is_segment_name));
         files.bytes += entry.metadata()?.len();
     }
     Ok(files)

@@ -14,12 +14,9 @@ use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_io::Files;
 use holdfast_io::real::RealFiles;
-use holdfast_store::{Config, OpenError, Store};
+use holdfast_store::{Config, OpenError, Store, log_of};
 use std::fs::canonicalize;
 use std::path::Path;
-
-/// The directory of the log, below that of a store.
-const LOG: &str = "log";
 
 /// How a command comes to stores.
 #[derive(Clone, Copy)]
@@ -71,7 +68,7 @@ impl Door<'_> {
     /// Refuses a store that another one is to be made of, and that lacks what memory has.
     pub(super) fn check_source(self, doing: &str, directory: &Path) -> Outcome<()> {
         let what = what(doing, directory);
-        match RealFiles::open(&directory.join(LOG)) {
+        match RealFiles::open(&log_of(directory)) {
             Ok(log) => self.refuse_without_memory(what, directory, &log),
             // A backup has none; who opens a store says why else it cannot be had.
             Err(_) => Ok(()),
