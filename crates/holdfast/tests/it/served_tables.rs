@@ -49,12 +49,16 @@ impl WithTables {
         Ended::of(self.served.holdfast(arguments))
     }
 
-    /// Kills keeper and server.
+    /// Kills keeper and server. A process lets go of the store last of all.
     pub(crate) fn kill(&mut self) {
         let server = self.served.server_pid();
         kill(server, Signal::STOP);
         self.served.kill_keeper();
         kill(server, Signal::KILL);
+        let store = fs::File::open(self.store().join("bank")).unwrap();
+        wait_until(|| store.try_lock().is_ok(), || "somebody has the store".into());
+        // Closing is not enough: a child that another test is starting has a copy for a moment.
+        store.unlock().unwrap();
     }
 
     pub(crate) fn client(&self) -> ResponderClient {
