@@ -16,6 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use holdfast_config::claims::Failure;
 use holdfast_config::exit::Exit;
 use holdfast_config::sizes;
+use holdfast_keeper::orders::{FrontArgs, ServerArgs};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -336,43 +337,4 @@ pub(crate) enum UpgradeCommand {
         #[arg(long, value_name = "PATH")]
         binary: Option<PathBuf>,
     },
-}
-
-/// What the keeper tells the server. Descriptors are inherited; those of the logs are in the
-/// orders.
-#[derive(Debug, Args)]
-pub(crate) struct ServerArgs {
-    /// Descriptor of the JSON description of the work.
-    #[arg(long)]
-    pub orders_fd: i32,
-    /// Descriptor that progress and outcome are reported to, as JSON lines.
-    #[arg(long)]
-    pub report_fd: i32,
-    /// Descriptor of the listening socket.
-    #[arg(long)]
-    pub listen_fd: i32,
-}
-
-/// What the keeper tells a front end. Descriptors are inherited; those of sockets are in the
-/// orders.
-#[derive(Debug, Args)]
-pub(crate) struct FrontArgs {
-    /// The name of what is served, for people who look at the process list.
-    #[arg(long)]
-    pub volume: String,
-    /// Descriptor of the JSON description of the work.
-    #[arg(long)]
-    pub orders_fd: i32,
-    /// Descriptor that progress and outcome are reported to, as JSON lines.
-    #[arg(long)]
-    pub report_fd: i32,
-    /// Descriptor of the home, if it is a volume.
-    #[arg(long)]
-    pub home_fd: Option<i32>,
-    /// Descriptor of the log directory, unless the server has the log.
-    #[arg(long)]
-    pub log_fd: Option<i32>,
-    /// Descriptor of the FUSE connection, if there is a mount to serve.
-    #[arg(long)]
-    pub fuse_fd: Option<i32>,
 }

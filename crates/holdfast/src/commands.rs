@@ -5,42 +5,31 @@
 
 mod accept;
 pub(crate) mod aside;
-mod attached;
-mod cached;
 mod check;
 mod disk;
-mod disk_front;
 mod folder;
-pub(crate) mod foreseen;
-mod front;
-mod home;
-mod link;
 mod log;
-mod logs;
 mod mount;
 mod plan;
 mod region;
 mod run;
-mod serve;
-mod server;
 mod shutdown;
 mod snapshot;
-mod standby;
 mod status;
 mod store;
 mod systemd;
 mod table;
 mod umount;
-mod users;
 mod vm;
 pub(crate) mod volume;
 mod wait;
 
 use crate::cli::{Cli, Command};
-use crate::observe::{COMMAND_NAME, be_called};
 use crate::output::{Output, untold};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::Outcome;
+use holdfast_machine::holders::{COMMAND_NAME, be_called};
+use holdfast_process::{front, serve, server, standby};
 use std::process::ExitCode;
 
 /// Runs what the command line asks for; says why if it fails.

@@ -5,44 +5,18 @@
 //! as in `HOLDFAST_LOG=debug`.
 //! Never: does anything itself; `commands` does.
 //!
-//! Where to look: `cli` declares, `misread` tells what it cannot read, `commands` acts, one
-//! file a subcommand. The configuration is read at the door (`configuration`). The `keeper` starts
-//! front ends (`commands::front`, by `orders`) and is reached through `control`; `bond` ties a
-//! log to its home and memory; `observe` looks into a region from outside for `report`. `pulse`
-//! and `standstill` tell what lives and moves. `found` tells what the memory is, `probe`
-//! whether a restart spares it; `bounded` asks what may not answer. `terms` has whose turn it
-//! is to serve. `vm` knows QEMU.
+//! Where to look: `cli` declares, `misread` tells what it cannot read, `commands` acts, one file a
+//! subcommand, and `output` prints. `vm` knows QEMU. What runs for long is in `holdfast_process`
+//! and `holdfast_keeper`.
 
-mod advice;
-mod bond;
-mod bounded;
 mod cli;
 mod commands;
-mod configuration;
-mod confinement;
-mod control;
-mod found;
-mod keeper;
 mod misread;
 mod moment;
-mod observe;
-mod orders;
 mod output;
-mod places;
-mod probe;
-mod processes;
-mod pulse;
-#[allow(unsafe_code)]
-mod raw;
-mod report;
-mod service_manager;
-mod signals;
 mod spelling;
-mod standstill;
-mod terms;
 #[cfg(test)]
 mod tests;
-mod threads;
 mod vm;
 
 use std::io::IsTerminal;

@@ -8,7 +8,14 @@ use super::fault::Fault;
 use crate::source::{File, Tree};
 
 /// Where the rule holds.
-const GUARDED: [&str; 2] = ["crates/holdfast/src", "crates/memory/src"];
+const GUARDED: [&str; 6] = [
+    "crates/attach/src",
+    "crates/holdfast/src",
+    "crates/keeper/src",
+    "crates/machine/src",
+    "crates/memory/src",
+    "crates/process/src",
+];
 
 /// What goes by a path alone.
 const CALLS: [&str; 8] = [

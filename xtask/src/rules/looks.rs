@@ -8,7 +8,7 @@ use super::fault::Fault;
 use crate::source::{File, Tree};
 
 /// What is told without waiting, and what is asked with a bound.
-const DOORS: [&str; 2] = ["crates/io/src/process.rs", "crates/holdfast/src/processes/"];
+const DOORS: [&str; 2] = ["crates/io/src/process.rs", "crates/machine/src/processes/"];
 
 /// How a look at a process begins.
 const LOOKS: [&str; 3] = ["\"/proc/{", "\"/proc\"", "pidfd_getfd("];

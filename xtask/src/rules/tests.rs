@@ -250,12 +250,12 @@ fn a_path_that_goes_past_the_door_is_refused() {
 #[test]
 fn a_look_at_a_process_beside_the_doors_is_refused() {
     let said = |path: &str, line: &str| says_of(looks::check, path, &format!("{HEAD}{line}\n"));
-    let command = "crates/holdfast/src/keeper/users.rs";
+    let command = "crates/attach/src/users.rs";
     for call in
         ["read(format!(\"/proc/{pid}/maps\"))", "read_dir(\"/proc\")", "pidfd_getfd(it, 3, none)"]
     {
         assert!(said(command, call).contains("may wait for a process for ever"), "{call}");
-        assert_eq!(said("crates/holdfast/src/processes/process.rs", call), "");
+        assert_eq!(said("crates/machine/src/processes/process.rs", call), "");
         assert_eq!(said("crates/holdfast/src/vm/tests.rs", call), "");
     }
     assert_eq!(said(command, "read(\"/proc/self/mountinfo\")"), "");

@@ -4,19 +4,16 @@
 //! not count is put aside whole; a loss is accepted only where there is one.
 //! Never: applies anything, or works on a volume that is served.
 
-use super::attached::Parts;
-use super::foreseen;
-use super::logs::open_problem;
-use super::volume::{
-    Made, has_remains, make_log, refuse_kept, refuse_mounted, refuse_region, refuse_unmakable,
-    unmount_first,
-};
-use crate::bond::{Bond, RegionNote, Wearer, hex, is_complete};
 use crate::cli::{Accepted, Side};
-use crate::configuration;
-use crate::keeper::lock::{take_directory, take_home};
-use crate::observe::{observe, region_problem};
+use crate::commands::volume::{
+    Made, make_log, refuse_kept, refuse_mounted, refuse_region, refuse_unmakable, unmount_first,
+};
 use crate::output::{Output, Progress};
+use holdfast_attach::bond::{Bond, RegionNote, Wearer, hex, is_complete};
+use holdfast_attach::foreseen;
+use holdfast_attach::logs::open_problem;
+use holdfast_attach::made::has_remains;
+use holdfast_attach::observe::{observe, region_problem};
 use holdfast_client::protocol::{LOG_PREFIX, TABLE_PREFIX, VOLUME_PREFIX};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
@@ -24,7 +21,10 @@ use holdfast_config::{Config, MemoryConfig, VolumeConfig};
 use holdfast_io::Files;
 use holdfast_io::real::RealFiles;
 use holdfast_log::{Foreseen, Log, LogConfig, Lsn, OpenError, words};
+use holdfast_machine::configuration;
+use holdfast_machine::lock::{take_directory, take_home};
 use holdfast_memory::{AttachError, Medium, Region};
+use holdfast_process::attached::Parts;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -5,36 +5,23 @@
 //! changes nothing.
 //! Never: applies anything itself.
 
-use super::logs::THE_DISK;
-use crate::advice::cure;
-use crate::observe::observe;
 use crate::output::Output;
+use holdfast_attach::logs::THE_DISK;
+use holdfast_attach::observe::observe;
+use holdfast_attach::stuck::{in_one_line, state_of};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::{Config, VolumeConfig};
 use holdfast_io::Shown;
 use holdfast_io::real::RealFiles;
-use holdfast_volume::{PutAside, order_to_put_aside, put_aside, stuck_at};
+use holdfast_machine::advice::cure;
+use holdfast_volume::{PutAside, order_to_put_aside, put_aside};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long a front end has to carry an order out; it tries several times a second.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// What a volume's cleaner is stuck at, in one line, and how many records are aside. A log that
-/// cannot be looked at has neither.
-pub(crate) fn state_of(log: &Path) -> (Option<String>, u64) {
-    let Ok(files) = RealFiles::open(log) else { return (None, 0) };
-    let stuck = stuck_at(&files).ok().flatten();
-    let count = put_aside(&files).map_or(0, |aside| aside.len() as u64);
-    (stuck.map(|told| in_one_line(&told)), count)
-}
-
-/// Lines of a key and a value, but for the error.
-fn in_one_line(told: &str) -> String {
-    told.lines().collect::<Vec<_>>().join("; ")
-}
 
 pub(super) fn skip(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let volume = config.volume(name)?;

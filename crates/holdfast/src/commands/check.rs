@@ -6,20 +6,15 @@
 //! its home or its memory is refused.
 //! Never: changes anything; looks at a volume that is served.
 
-use super::attached::{changed_home, paths_text};
-use super::cached::check_home;
-use super::foreseen::{Seen, changed_by_others, foresee};
-use super::home::Home;
-use super::logs::{THE_DISK, catalogue_problem};
-use super::volume::{aloud, refuse_mounted};
-use crate::advice::cure;
-use crate::bond::{Bond, Loss, RegionNote};
-use crate::found::verdict;
-use crate::keeper::attach::check_ways;
-use crate::keeper::homes::refuse_strange;
-use crate::keeper::lock::{take_directory, take_home};
-use crate::observe::refuse_poisoned;
+use crate::commands::volume::{aloud, refuse_mounted};
 use crate::output::{Output, Progress};
+use holdfast_attach::bond::{Bond, Loss, RegionNote};
+use holdfast_attach::foreseen::{Seen, changed_by_others, foresee};
+use holdfast_attach::foreseen::{changed_home, paths_text};
+use holdfast_attach::home::Home;
+use holdfast_attach::homes::refuse_strange;
+use holdfast_attach::logs::{THE_DISK, catalogue_problem};
+use holdfast_attach::observe::refuse_poisoned;
 use holdfast_client::protocol::VOLUME_PREFIX;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
@@ -28,8 +23,13 @@ use holdfast_config::verdict_text;
 use holdfast_config::{Config, VolumeConfig};
 use holdfast_io::Files;
 use holdfast_io::real::RealFiles;
+use holdfast_keeper::keeper::attach::check_ways;
 use holdfast_log::{CheckVerdict, CheckedRing, FilePlace, Log, OpenError, Verified};
+use holdfast_machine::advice::cure;
+use holdfast_machine::found::verdict;
+use holdfast_machine::lock::{take_directory, take_home};
 use holdfast_memory::Observed;
+use holdfast_process::cached::check_home;
 use std::os::fd::OwnedFd;
 
 /// How many changed paths are named.

@@ -17,13 +17,14 @@ mod tail;
 mod truncate;
 mod verify;
 
-use crate::advice::cure;
 use crate::cli::log::{Existing, LogCommand};
-use crate::commands::logs::{THE_DISK, in_the_way, remade};
-use crate::commands::{accept, link, volume};
+use crate::commands::{accept, volume};
 use crate::output::{Output, Progress};
+use holdfast_attach::logs::{THE_DISK, in_the_way, remade};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
+use holdfast_machine::advice::cure;
+use holdfast_process::link;
 use holdfast_wal::format::Raw;
 use holdfast_wal::{
     FileFault, LabelFault, Log, OpenError, Options, RecordType, Recovery, ReplayError, Stretch,

@@ -4,12 +4,12 @@
 //! Never: mounts anything itself; the mount would end with this command.
 
 use crate::cli::UpgradeCommand;
-use crate::configuration;
-use crate::control::{Answer, Command, ask};
 use crate::output::{Output, Progress};
 use holdfast_config::Config;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
+use holdfast_keeper::control::{Answer, Command, ask};
+use holdfast_machine::configuration;
 use std::path::{Path, PathBuf};
 
 /// Asks the keeper to attach and mount a volume; returns when it is served.

@@ -5,14 +5,14 @@
 //! Never: restarts the system.
 
 use crate::cli::region::RegionCommand;
-use crate::observe::region_problem;
 use crate::output::Output;
-use crate::probe::{self, PATTERN_FILE, PROOF_FILE, Proof, Seen};
+use holdfast_attach::observe::region_problem;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes::rounded;
 use holdfast_io::Entropy;
 use holdfast_io::real::RealEntropy;
+use holdfast_machine::probe::{self, PATTERN_FILE, PROOF_FILE, Proof, Seen};
 use holdfast_memory::{AttachError, CreateError, Medium, boot_id};
 use serde::Serialize;
 use std::fmt::Display;

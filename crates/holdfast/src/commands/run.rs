@@ -6,21 +6,12 @@
 //! the same home finds and recovers them.
 //! Never: reads or needs a configuration file.
 
-use super::serve::stop_on_signals;
-use super::volume::{Made, is_made, make_log_of};
-use crate::bond::lent;
 use crate::cli::RunArgs;
-use crate::found::verdict;
-use crate::keeper::attach::take_home_to_serve;
-use crate::keeper::lock::{take_directory, take_home};
-use crate::keeper::mounts::served::connections_of;
-use crate::keeper::mounts::{all_mounts, users_text};
-use crate::keeper::whose::refuse_kept_by_another;
-use crate::keeper::{self, Keeper, Source};
-use crate::observe::observe;
+use crate::commands::volume::{Made, make_log_of};
 use crate::output::Progress;
-use crate::service_manager::ServiceManager;
-use crate::threads::thread;
+use holdfast_attach::bond::lent;
+use holdfast_attach::made::is_made;
+use holdfast_attach::observe::observe;
 use holdfast_config::Section;
 use holdfast_config::claims::{MediumKind, PowerSource};
 use holdfast_config::exit::Exit;
@@ -28,6 +19,16 @@ use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes::Size;
 use holdfast_config::{Config, MemoryConfig, VolumeConfig, Way, region_of};
 use holdfast_io::real::RealFiles;
+use holdfast_keeper::keeper::attach::take_home_to_serve;
+use holdfast_keeper::keeper::whose::refuse_kept_by_another;
+use holdfast_keeper::keeper::{self, Keeper, Source};
+use holdfast_machine::found::verdict;
+use holdfast_machine::lock::{take_directory, take_home};
+use holdfast_machine::mounts::served::connections_of;
+use holdfast_machine::mounts::{all_mounts, users_text};
+use holdfast_machine::service_manager::ServiceManager;
+use holdfast_machine::threads::thread;
+use holdfast_process::serve::stop_on_signals;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::BTreeMap;
 use std::io;

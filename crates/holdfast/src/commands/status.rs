@@ -5,13 +5,13 @@
 //! the keeper does not answer (8).
 //! Never: waits for a front end: counters come from the regions.
 
-use crate::configuration;
-use crate::control::{Answer, Command, ask};
 use crate::output::Output;
-use crate::report::{StatusReport, VolumeStatus};
 use holdfast_config::Config;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
+use holdfast_keeper::control::{Answer, Command, ask};
+use holdfast_keeper::report::{StatusReport, VolumeStatus};
+use holdfast_machine::configuration;
 use std::collections::BTreeMap;
 use std::path::Path;
 

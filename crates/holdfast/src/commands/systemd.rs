@@ -5,10 +5,10 @@
 //! Never: writes into the manager's directories.
 
 use crate::cli::SystemdCommand;
-use crate::configuration;
 use crate::output::Output;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
+use holdfast_machine::configuration;
 use std::path::Path;
 
 /// Prints what is asked for.

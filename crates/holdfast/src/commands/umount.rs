@@ -4,21 +4,10 @@
 //! nothing waits in memory.
 //! Never: gives up a home half done: whatever failed, the next attempt goes on from there.
 
-use super::front::give_back;
-use super::mount::ask_and_print;
-use crate::bond::is_complete;
-use crate::configuration;
-use crate::control::{Command, ask, is_there};
-use crate::keeper::listeners::refuse_connected;
-use crate::keeper::lock::{keeper_with, server_with};
-use crate::keeper::mounts::elsewhere::{KeptBy, PASSING, copies_text, kept};
-use crate::keeper::mounts::served::{connections_of, refuse_served};
-use crate::keeper::mounts::{Mount, all_mounts, leads_to, our_mount_of, unmount};
-use crate::keeper::whose::{front_end_of, refuse_kept_by_another};
-use crate::keeper::{NOT_ATTACHED, kept_elsewhere};
-use crate::observe::{is_mapped_by, observe, signal};
+use crate::commands::mount::ask_and_print;
 use crate::output::{Output, Progress};
-use crate::pulse::why_stopped;
+use holdfast_attach::bond::is_complete;
+use holdfast_attach::observe::observe;
 use holdfast_client::protocol::{DISK_PREFIX, VOLUME_PREFIX};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
@@ -26,7 +15,19 @@ use holdfast_config::sizes::rounded;
 use holdfast_config::{Config, VolumeConfig, Way};
 use holdfast_io::process;
 use holdfast_io::real::RealFiles;
+use holdfast_keeper::control::{Command, ask, is_there};
+use holdfast_keeper::keeper::listeners::refuse_connected;
+use holdfast_keeper::keeper::whose::{front_end_of, refuse_kept_by_another};
+use holdfast_keeper::keeper::{NOT_ATTACHED, kept_elsewhere};
+use holdfast_keeper::pulse::why_stopped;
+use holdfast_machine::configuration;
+use holdfast_machine::holders::{is_mapped_by, signal};
+use holdfast_machine::lock::{keeper_with, server_with};
+use holdfast_machine::mounts::elsewhere::{KeptBy, PASSING, copies_text, kept};
+use holdfast_machine::mounts::served::{connections_of, refuse_served};
+use holdfast_machine::mounts::{Mount, all_mounts, leads_to, our_mount_of, unmount};
 use holdfast_memory::{Medium, Region};
+use holdfast_process::front::give_back;
 use holdfast_server::words;
 use rustix::process::Signal;
 use std::cell::Cell;

@@ -7,14 +7,14 @@
 mod served;
 
 use crate::cli::vm::VmCommand;
-use crate::configuration;
-use crate::keeper::taken;
 use crate::output::Output;
 use crate::vm::{Qmp, QmpError, Snapshot, Taken};
 use holdfast_config::Address;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_io::private;
+use holdfast_keeper::keeper::taken;
+use holdfast_machine::configuration;
 use serde_json::{Value, json};
 use std::io;
 use std::os::unix::process::ExitStatusExt;

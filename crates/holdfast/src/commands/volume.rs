@@ -5,24 +5,17 @@
 //! own.
 //! Never: works on a volume that is served.
 
-use super::home::Home;
-use super::logs::THE_DISK;
-use super::{accept, aside, cached, check, front};
-use crate::advice::cure;
-use crate::bond::{Bond, Wearer, hex, lent, note_complete};
 use crate::cli::VolumeCommand;
-use crate::configuration;
-use crate::control::is_there;
-use crate::found::{memory_of, verdict, verdict_of_log};
-use crate::keeper;
-use crate::keeper::attach::take_free_home;
-use crate::keeper::homes::{refuse_unfit, refuse_unwritable};
-use crate::keeper::lock::{CATALOGUES, take_directory};
-use crate::keeper::mounts::our_mount_of;
-use crate::observe::observe;
+use crate::commands::accept;
+use crate::commands::aside;
+use crate::commands::check;
 use crate::output::{Output, Progress};
-use crate::report::OUT_OF_PLACE;
-use crate::threads::during;
+use holdfast_attach::bond::{Bond, Wearer, hex, lent, note_complete};
+use holdfast_attach::home::Home;
+use holdfast_attach::homes::{refuse_unfit, refuse_unwritable};
+use holdfast_attach::logs::THE_DISK;
+use holdfast_attach::made::{is_made, may_be_made};
+use holdfast_attach::observe::observe;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes::rounded;
@@ -32,8 +25,20 @@ use holdfast_front::ublk;
 use holdfast_io::Entropy;
 use holdfast_io::private;
 use holdfast_io::real::{MadeDirectories, RealEntropy, RealFiles};
-use holdfast_log::{CreateError, Log, LogConfig, is_segment_name};
-use std::io::{self, ErrorKind};
+use holdfast_keeper::control::is_there;
+use holdfast_keeper::keeper;
+use holdfast_keeper::keeper::attach::take_free_home;
+use holdfast_keeper::report::OUT_OF_PLACE;
+use holdfast_log::{CreateError, Log, LogConfig};
+use holdfast_machine::advice::cure;
+use holdfast_machine::configuration;
+use holdfast_machine::found::{memory_of, verdict, verdict_of_log};
+use holdfast_machine::lock::take_directory;
+use holdfast_machine::mounts::our_mount_of;
+use holdfast_machine::threads::during;
+use holdfast_process::cached;
+use holdfast_process::front;
+use std::io::{self};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -77,31 +82,6 @@ pub(super) enum Made {
     OfHome,
 }
 
-/// True if the directory holds the log of a volume, whatever its state.
-pub(super) fn is_made(log: &Path) -> bool {
-    CATALOGUES.iter().any(|name| log.join(name).exists())
-}
-
-/// True if the directory holds anything that a log has made, whole or not.
-pub(super) fn has_remains(log: &Path) -> bool {
-    let is_of_log = |name: &str| is_segment_name(name) || name.starts_with(CATALOGUES[0]);
-    let names = std::fs::read_dir(log).into_iter().flatten().flatten().map(|it| it.file_name());
-    names.filter_map(|name| name.into_string().ok()).any(|name| is_of_log(&name))
-}
-
-/// Whether the directory holds the log of a volume, if this user may know.
-pub(crate) fn may_be_made(log: &Path) -> Option<bool> {
-    let mut known = Some(false);
-    for name in CATALOGUES {
-        match log.join(name).try_exists() {
-            Ok(true) => return Some(true),
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => known = None,
-            _ => {}
-        }
-    }
-    known
-}
-
 /// Makes the log of a volume, and its directory if that is missing. The home gets its badge.
 pub(super) fn make_log(
     name: &str,
@@ -119,7 +99,7 @@ pub(super) fn refuse_unmakable(name: &str, config: &Config) -> Outcome<()> {
 }
 
 fn take_to_make(name: &str, config: &Config) -> Outcome<OwnedFd> {
-    crate::places::check(name, config.volume(name)?)?;
+    holdfast_machine::places::check(name, config.volume(name)?)?;
     take_free_home(&format!("making volume {name}"), name, config)
 }
 

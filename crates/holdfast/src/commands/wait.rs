@@ -3,13 +3,13 @@
 //! Promise: success means that the volume is served; a failure says why it is not.
 //! Never: mounts anything itself; the keeper does.
 
-use crate::configuration;
-use crate::control::{Answer, Command, ask};
 use crate::output::{Output, Progress};
-use crate::report::ATTACHING;
 use holdfast_config::Config;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::Outcome;
+use holdfast_keeper::control::{Answer, Command, ask};
+use holdfast_keeper::report::ATTACHING;
+use holdfast_machine::configuration;
 use std::path::Path;
 use std::time::{Duration, Instant};
 

@@ -4,12 +4,12 @@
 //! Never: overwrites anything.
 
 use super::{AnyLog, keys};
-use crate::advice::cure;
 use crate::cli::log::CreateArgs;
-use crate::commands::logs::THE_DISK;
 use crate::output::Output;
+use holdfast_attach::logs::THE_DISK;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
+use holdfast_machine::advice::cure;
 use holdfast_wal::{CreateError, Options, Parity, RecordType};
 
 /// Longest name in a label.

@@ -5,8 +5,8 @@
 //! Never: changes anything; looks at a log that somebody has open.
 
 use super::{open_problem, what};
-use crate::commands::logs::in_the_way;
 use crate::output::{Output, Progress};
+use holdfast_attach::logs::in_the_way;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes::rounded;

@@ -5,13 +5,14 @@
 //! Never: overwrites a backup.
 
 use super::door::Door;
-use super::{refused, restore};
+use super::restore;
 use crate::cli::store::StoreArgs;
-use crate::commands::link;
 use crate::output::{Output, Progress};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_pages::{BackupError as PagesError, RestoreError};
+use holdfast_process::link;
+use holdfast_process::store_refused::refused;
 use holdfast_store::{BackUpError, OpenError, Progress as Done};
 use std::path::Path;
 

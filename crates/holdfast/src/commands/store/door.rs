@@ -5,15 +5,16 @@
 //! Never: changes a store whose log has its newest records in memory that somebody else has.
 
 use super::{Opened, open_problem, what};
-use crate::bond::{RegionNote, accept_memory_lost};
 use crate::cli::store::StoreArgs;
 use crate::commands::volume;
-use crate::configuration;
 use crate::output::Progress;
+use holdfast_attach::bond::RegionNote;
+use holdfast_attach::remedy::accept_memory_lost;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_io::Files;
 use holdfast_io::real::RealFiles;
+use holdfast_machine::configuration;
 use holdfast_store::{Config, OpenError, Store, log_of};
 use std::fs::canonicalize;
 use std::path::Path;

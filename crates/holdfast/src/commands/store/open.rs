@@ -5,8 +5,8 @@
 
 use super::door::Door;
 use crate::cli::store::StoreArgs;
-use crate::commands::logs::remade;
 use crate::output::Output;
+use holdfast_attach::logs::remade;
 use holdfast_config::problem::Outcome;
 use holdfast_config::sizes::rounded;
 use holdfast_store::{Recovery, Service};

@@ -4,14 +4,15 @@
 //! Never: changes what it is made from; overwrites anything.
 
 use super::door::Door;
-use super::{refused, what};
+use super::what;
 use crate::cli::store::StoreArgs;
-use crate::commands::link;
 use crate::moment::time;
 use crate::output::{Output, Progress};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_pages::{At, OpenArchiveError, RestoreError as PagesError, RunFault};
+use holdfast_process::link;
+use holdfast_process::store_refused::refused;
 use holdfast_store::{OpenError, RestoreError};
 use std::path::Path;
 

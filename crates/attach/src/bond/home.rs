@@ -1,0 +1,521 @@
+//! What a log knows of its home: the file `home` beside it.
+//!
+//! Promise: a log is brought together with no home but its own, as it was left: one that wears the
+//! log's badge, no older copy of it, and none whose barrier somebody took away.
+//! Never: changes what is in a home.
+
+use super::badge::{BADGE, Badge, Barrier, Wearer};
+use super::boot::{Boot, now_ns};
+use super::certain::Moments;
+use super::note::{get, put};
+use super::{FORMAT, Note, hex};
+use holdfast_config::VolumeConfig;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::sizes::rounded;
+use holdfast_io::Files;
+use holdfast_log::{Foreseen, Log, OpenError};
+use holdfast_machine::advice::cure;
+use holdfast_memory::Region;
+use holdfast_volume::Told;
+use rustix::fs::{FileType, Stat, fstat, fstatfs, major, minor};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Name of the file.
+const NAME: &str = "home";
+
+/// The permission bits of a home that nobody knows those of any more.
+const OWNER_ONLY: u32 = 0o700;
+
+/// What the file says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HomeNote {
+    pub format: u32,
+    /// The log, in hexadecimal digits.
+    pub identity: String,
+    /// How often the two were brought together.
+    pub generation: u64,
+    /// The badge of that generation may not be there yet.
+    pub is_begun: bool,
+    /// The home wears a badge.
+    pub has_badge: bool,
+    /// The home has everything that the log has.
+    pub is_complete: bool,
+    /// Where it was.
+    pub path: PathBuf,
+    /// What it was there.
+    pub place: Place,
+    /// The run of the system in which the two were brought together.
+    pub boot: String,
+}
+
+/// What tells a home without a badge from another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Place {
+    /// It is a block device.
+    pub is_device: bool,
+    /// The number of the device, which means something in one run of the system only; or of the
+    /// kind of file system that it is on: no other number of those lasts everywhere.
+    pub number: u64,
+    /// What a device says of itself.
+    pub serial: String,
+}
+
+impl Place {
+    fn of(home: impl AsFd, stat: &Stat) -> io::Result<Place> {
+        Ok(match FileType::from_raw_mode(stat.st_mode) {
+            FileType::BlockDevice => {
+                let number = stat.st_rdev;
+                Place { is_device: true, number, serial: serial_of(number) }
+            }
+            _ => {
+                let number = fstatfs(home)?.f_type.cast_unsigned();
+                Place { is_device: false, number, serial: String::new() }
+            }
+        })
+    }
+
+    /// Whether it may be the same.
+    fn may_be(&self, other: &Place, same_run: bool) -> bool {
+        let same_number = self.number == other.number || (self.is_device && !same_run);
+        self.is_device == other.is_device && same_number && self.serial == other.serial
+    }
+}
+
+/// Names that disks and parts of disks have besides their numbers.
+fn serial_of(rdev: u64) -> String {
+    let device = format!("/sys/dev/block/{}:{}", major(rdev), minor(rdev));
+    let files =
+        ["partition", "wwid", "device/wwid", "../wwid", "../device/wwid", "dm/uuid", "size"];
+    let read = |file: &&str| std::fs::read_to_string(format!("{device}/{file}")).ok();
+    let words: Vec<String> = files.iter().filter_map(read).map(|it| it.trim().into()).collect();
+    words.join(" ")
+}
+
+/// A home as it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// What it wears.
+    pub badge: Option<Badge>,
+    /// What it is.
+    pub place: Place,
+    /// Its permission bits.
+    pub mode: u32,
+}
+
+/// Why a home is not taken for the log's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It wears no badge, and the log's home does.
+    NoBadge,
+    /// It wears another log's.
+    OtherLog(String),
+    /// It is a copy from when the two had been brought together less often.
+    OlderCopy(u64),
+    /// The log is: the home was brought together with it this often.
+    OlderLog(u64),
+    /// The log ends here, and its home has been where it went on to there.
+    ShorterLog { end: u64, was: u64 },
+    /// It has no badge, and is not what it was.
+    OtherPlace,
+    /// The barrier was taken away by hand.
+    Entered(u32),
+    /// The file beside the log is gone or damaged, and its copy too.
+    Unknown,
+}
+
+/// Whether a home is the log's, as it was left.
+pub(crate) fn judge(
+    identity: &str,
+    note: &Note<HomeNote>,
+    found: &Found,
+    boot: &str,
+) -> Result<(), Fault> {
+    match (&found.badge, note) {
+        (Some(badge), _) if badge.identity != identity => {
+            Err(Fault::OtherLog(badge.identity.clone()))
+        }
+        // Whoever gave the home its badge had noted it: without the note nobody can tell which of
+        // home and log is the older one.
+        (Some(_), Note::Missing | Note::Unreadable) | (None, Note::Unreadable) => {
+            Err(Fault::Unknown)
+        }
+        (None, Note::Missing) => Ok(()),
+        (Some(badge), Note::Found(note)) => judge_badge(badge, note, found.mode),
+        (None, Note::Found(note)) if note.has_badge => Err(Fault::NoBadge),
+        (None, Note::Found(note)) => {
+            let may_be = found.place.may_be(&note.place, note.boot == boot);
+            if may_be || note.is_complete { Ok(()) } else { Err(Fault::OtherPlace) }
+        }
+    }
+}
+
+fn judge_badge(badge: &Badge, note: &HomeNote, mode: u32) -> Result<(), Fault> {
+    // The note is written first, so no badge is ever of a later attachment.
+    if badge.generation > note.generation {
+        return Err(Fault::OlderLog(badge.generation));
+    }
+    let oldest = note.generation - u64::from(note.is_begun);
+    if !note.is_complete && badge.generation < oldest {
+        return Err(Fault::OlderCopy(badge.generation));
+    }
+    match badge.barrier {
+        Barrier::Closed(_) if mode != 0 => Err(Fault::Entered(mode)),
+        _ => Ok(()),
+    }
+}
+
+/// A log and the home that was opened for it.
+pub struct Bond<'a> {
+    name: &'a str,
+    volume: &'a VolumeConfig,
+    home: &'a Path,
+    log: &'a dyn Files,
+    wearer: Arc<Wearer>,
+    found: Found,
+    identity: [u8; 16],
+    note: Note<HomeNote>,
+    boot: Boot,
+}
+
+impl<'a> Bond<'a> {
+    /// Looks at both. Nothing if there is no log that can be read: who opens it says why.
+    pub fn look(
+        name: &'a str,
+        (volume, home): (&'a VolumeConfig, impl AsFd),
+        log: &'a dyn Files,
+    ) -> Outcome<Option<Bond<'a>>> {
+        let path = volume.home.as_path();
+        let Ok(identity) = Log::identity_of(log) else { return Ok(None) };
+        let failed = |error: io::Error| {
+            let what = format!("looking at home {} of volume {name}", path.display());
+            Problem::new(Exit::Failed, what, error, "mend its disk, or the log's")
+        };
+        let wearer = Arc::new(Wearer::of(&home).map_err(failed)?);
+        let found = look_at(&home, &wearer).map_err(failed)?;
+        let (note, boot) = (get(log, NAME).map_err(failed)?, Boot::current().map_err(failed)?);
+        Ok(Some(Bond { name, volume, home: path, log, wearer, found, identity, note, boot }))
+    }
+
+    /// Refuses a home that is not the log's, as it was left.
+    pub fn check(&self) -> Outcome<()> {
+        self.judge().map_err(|fault| self.refusal(&fault))
+    }
+
+    /// [`Self::check`] that says what somebody changed where it was found out.
+    pub fn check_saying(&self, changed: &str) -> Outcome<()> {
+        self.judge().map_err(|fault| match fault {
+            Fault::Entered(_) if !changed.is_empty() => {
+                let refusal = self.refusal(&fault);
+                Problem { why: format!("{}; changed: {changed}", refusal.why), ..refusal }
+            }
+            fault => self.refusal(&fault),
+        })
+    }
+
+    fn judge(&self) -> Result<(), Fault> {
+        judge(&hex(self.identity), &self.note, &self.found, &self.boot.id)?;
+        // Who opens a log that cannot be opened says why.
+        let foreseen = self.is_doubtful().then(|| self.foresee().ok()).flatten();
+        foreseen.map_or(Ok(()), |log| self.judge_end(log.durable.get()))
+    }
+
+    /// What an attachment would find of the log and its memory.
+    pub(crate) fn foresee(&self) -> Result<Foreseen, OpenError> {
+        let seen = Region::observe_to_attach(&self.volume.medium()).ok();
+        Log::foresee(self.log, seen.as_ref(), &self.volume.log_config())
+    }
+
+    /// How much of the log its home does not have, for people.
+    pub fn describe_unapplied(&self) -> String {
+        match self.foresee() {
+            Ok(log) => {
+                let bytes = rounded(log.tail.get().saturating_sub(log.released.get()));
+                format!("up to {bytes} of the log are still to be applied")
+            }
+            Err(error) => format!("what of the log is still to be applied cannot be told: {error}"),
+        }
+    }
+
+    /// The home says that it is complete, and the log does not: one of them may be an older copy.
+    fn is_doubtful(&self) -> bool {
+        let is_open = |badge: &Badge| badge.log_end > 0 && badge.barrier == Barrier::Open;
+        self.wearer.is_directory()
+            && self.found.badge.as_ref().is_some_and(is_open)
+            && self.note.found().is_some_and(|note| !note.is_complete)
+    }
+
+    fn judge_end(&self, end: u64) -> Result<(), Fault> {
+        let of_this = |badge: &&Badge| badge.identity == hex(self.identity);
+        let was = self.found.badge.as_ref().filter(of_this).map_or(0, |badge| badge.log_end);
+        if end < was { Err(Fault::ShorterLog { end, was }) } else { Ok(()) }
+    }
+
+    /// Refuses a log that ends before the place that it had got to with this home. That place is
+    /// known where the log is open, or has been read.
+    pub fn check_end(&self, end: u64) -> Outcome<()> {
+        self.judge_end(end).map_err(|fault| self.refusal(&fault))
+    }
+
+    /// Since when only others can have changed the home, as far as it tells itself, and up to when
+    /// changes were accepted; nothing if it has no badge of this log's.
+    pub fn told(&self) -> Option<Told> {
+        let badge = self.found.badge.as_ref();
+        let badge = badge.filter(|badge| badge.identity == hex(self.identity))?;
+        let (alone_since_ns, accepted_ns) = (self.alone_since_ns(badge), badge.accepted_ns);
+        Some(Told { alone_since_ns, accepted_ns, now_ns: now_ns() })
+    }
+
+    /// A restart ends what the volume did in the run before, if it was not done then. A file's
+    /// times are left alone, so that nobody has noted when it was touched.
+    fn alone_since_ns(&self, badge: &Badge) -> i64 {
+        let note = self.note.found();
+        let restarted = note.is_some_and(|note| note.boot != self.boot.id && !note.is_complete);
+        let (began_ns, noted_ns, now_ns) = (self.boot.began_ns, badge.noted_ns, now_ns());
+        match (restarted, self.wearer.is_directory()) {
+            (false, _) => badge.alone_since_ns,
+            (true, false) => 0,
+            (true, true) => Moments { began_ns, noted_ns, now_ns }.alone_since_ns().unwrap_or(0),
+        }
+    }
+
+    /// Brings the two together once more. `end` is where whoever looked at log and memory found the
+    /// log's end: what could still refuse them comes before anything is noted.
+    pub(crate) fn bind(&self, end: u64) -> Outcome<()> {
+        self.check()?;
+        self.check_end(end)?;
+        if self.note == Note::Missing {
+            let (name, home) = (self.name, self.home.display());
+            tracing::info!("{home} is noted as the home of volume {name}");
+        }
+        self.renew(self.found.badge.clone(), || self.fresh_badge())
+    }
+
+    /// Takes the home for the log's, whatever it was.
+    pub fn accept(&self) -> Outcome<()> {
+        self.renew(None, || self.fresh_badge())
+    }
+
+    /// Says that what somebody changed in the home may be written over.
+    pub fn accept_changes(&self) -> Outcome<()> {
+        self.renew(None, || match self.found.badge.clone() {
+            Some(badge) => Badge {
+                barrier: self.kept_barrier(),
+                alone_since_ns: 0,
+                log_end: 0,
+                accepted_ns: soon_ns(),
+                ..badge
+            },
+            None => self.fresh_badge(),
+        })
+    }
+
+    /// The note first: a badge of a generation that no note knows would be nobody's. A file that
+    /// wears the right one keeps it. A badge that is not kept is made when it is worn, however long
+    /// the note took: giving it to a file is a change of that.
+    fn renew(&self, kept: Option<Badge>, made: impl FnOnce() -> Badge) -> Outcome<()> {
+        let before = self.note.found();
+        let is_worn = kept.is_some() && !self.wearer.is_directory();
+        if let (true, Some(note)) = (is_worn, before) {
+            let (path, boot) = (self.home.to_owned(), self.boot.id.clone());
+            let note = HomeNote { is_complete: false, path, boot, ..note.clone() };
+            return self.put(&note);
+        }
+        let generation = self.last_generation() + 1;
+        let note = HomeNote {
+            format: FORMAT,
+            identity: hex(self.identity),
+            generation,
+            is_begun: true,
+            has_badge: before.is_some_and(|note| note.has_badge),
+            is_complete: false,
+            path: self.home.to_owned(),
+            place: self.found.place.clone(),
+            boot: self.boot.id.clone(),
+        };
+        self.put(&note)?;
+        let badge = kept.unwrap_or_else(made);
+        let alone_since_ns = self.alone_since_ns(&badge);
+        let worn = self.wearer.wear(Badge { generation, alone_since_ns, ..badge });
+        let has_badge = worn.map_err(|error| {
+            let what = format!("giving {} the badge of volume {}", self.home.display(), self.name);
+            Problem::new(Exit::Failed, what, error, "nothing is lost; mend the home's disk")
+        })?;
+        if !has_badge {
+            tracing::warn!(
+                "{} keeps no attribute {BADGE}: a change of it by others may stay unnoticed, and \
+                 nothing bars it",
+                self.home.display()
+            );
+        }
+        self.put(&HomeNote { is_begun: false, has_badge, ..note })
+    }
+
+    /// The newest that the home may wear. What was begun and never got to the badge is begun again
+    /// under the same number, however often: the home that it was begun with is no older copy.
+    fn last_generation(&self) -> u64 {
+        let noted = self.note.found().map_or(0, |it| it.generation - u64::from(it.is_begun));
+        let badge = self.found.badge.as_ref();
+        let ours = badge.filter(|badge| badge.identity == hex(self.identity));
+        ours.map_or(0, |badge| badge.generation).max(noted)
+    }
+
+    fn put(&self, note: &HomeNote) -> Outcome<()> {
+        put(self.log, NAME, note).map_err(|error| {
+            let what = format!("opening the log of volume {}: noting its home", self.name);
+            let remedy = format!("nothing is lost; {}", cure(&error, "the log's disk"));
+            Problem::new(Exit::Failed, what, error, remedy)
+        })
+    }
+
+    /// A badge for this log, which takes the home as it is.
+    fn fresh_badge(&self) -> Badge {
+        let barrier = self.kept_barrier();
+        Badge { barrier, accepted_ns: soon_ns(), ..Badge::new(self.identity, 0) }
+    }
+
+    /// The barrier as far as it stands: with it go the bits that the home has to its users.
+    fn kept_barrier(&self) -> Barrier {
+        let kept = match &self.found.badge {
+            Some(badge) => Some(badge.barrier),
+            None => self.has_lost_bits().then_some(Barrier::Closed(OWNER_ONLY)),
+        };
+        kept.filter(|_| self.found.mode == 0).unwrap_or(Barrier::Open)
+    }
+
+    /// Whether it was barred, and lost the badge that kept its permission bits.
+    pub fn has_lost_bits(&self) -> bool {
+        let was_barred = self.note.found().is_some_and(|note| note.has_badge && !note.is_complete);
+        was_barred
+            && self.found.badge.is_none()
+            && self.found.mode == 0
+            && self.wearer.is_directory()
+    }
+
+    /// Lets the home be entered again.
+    pub fn open_home(&self) -> Outcome<()> {
+        self.wearer.open().map_err(|error| {
+            let what = format!("giving home {} its permissions back", self.home.display());
+            Problem::new(Exit::Failed, what, error, "mend its disk")
+        })
+    }
+
+    fn refusal(&self, fault: &Fault) -> Problem {
+        let (name, home) = (self.name, self.home.display());
+        let what = format!("bringing volume {name} and its home together");
+        let right = format!("if this is the right home, `holdfast volume accept {name} --home`");
+        let unapplied = self.describe_unapplied();
+        let empty = if self.wearer.is_empty() { "an empty directory" } else { "another one" };
+        let note = self.note.found();
+        let before = note.map_or(String::new(), |note| format!(", last {}", note.path.display()));
+        let (why, remedy) = match fault {
+            Fault::NoBadge | Fault::OtherPlace => (
+                format!(
+                    "{home} is not the home that its log knows{before}, but {empty}; {unapplied}"
+                ),
+                format!(
+                    "mount the file system of the right one or put it back, then try again; {right}"
+                ),
+            ),
+            Fault::OtherLog(other) => (
+                format!("{home} is the home of another log, {other}; {unapplied}"),
+                format!("correct home or log; {right}"),
+            ),
+            Fault::OlderCopy(generation) => (
+                format!(
+                    "{home} is an older copy of the home, of attachment {generation}, and the log \
+                     was at {} with it; {unapplied}",
+                    note.map_or(0, |note| note.generation)
+                ),
+                format!("put the newest one back; {right}"),
+            ),
+            Fault::OlderLog(generation) => (
+                format!(
+                    "{home} is newer than this log: the two were brought together {generation} \
+                     times, and this is a copy of the log from attachment {}; {unapplied}",
+                    note.map_or(0, |note| note.generation)
+                ),
+                format!("put the newest log back; {}", choose(name)),
+            ),
+            Fault::ShorterLog { end, was } => (
+                format!(
+                    "{home} is newer than this log, which ends at LSN {end}: with this home it \
+                     had got to LSN {was}; {unapplied}"
+                ),
+                format!("put the newest log back; {}", choose(name)),
+            ),
+            Fault::Entered(mode) => (
+                format!(
+                    "somebody gave {home} the permissions {mode:o} while the log had what it \
+                     lacks, and may have changed it; {unapplied}"
+                ),
+                choose(name),
+            ),
+            Fault::Unknown => (
+                format!(
+                    "the file \"{NAME}\" beside the log is gone or damaged, and its copy too: \
+                     whether {home} is as this log left it cannot be told; {unapplied}"
+                ),
+                format!("put one of them back; {right}"),
+            ),
+        };
+        Problem::new(Exit::Damaged, what, why, remedy)
+    }
+}
+
+/// How to choose between a home that somebody changed and a log that has other changes of it.
+pub fn choose(name: &str) -> String {
+    format!(
+        "nothing was applied; `holdfast volume accept {name} --keep log` applies the log over it, \
+         and `--keep home` puts the log aside"
+    )
+}
+
+/// A moment by which what this process is at has its time too.
+fn soon_ns() -> i64 {
+    now_ns().saturating_add(100_000_000)
+}
+
+fn look_at(home: impl AsFd, wearer: &Wearer) -> io::Result<Found> {
+    let stat = fstat(&home)?;
+    let (badge, mode) = (wearer.badge(), stat.st_mode & 0o7777);
+    Ok(Found { badge, place: Place::of(&home, &stat)?, mode })
+}
+
+/// Whether the home has everything that the log has, and whoever may enters it.
+pub fn is_complete(log: &dyn Files) -> bool {
+    matches!(get::<HomeNote>(log, NAME), Ok(Note::Found(note)) if note.is_complete)
+}
+
+/// Whether the log knows of a home.
+pub fn has_note(log: &dyn Files) -> bool {
+    !matches!(get::<HomeNote>(log, NAME), Ok(Note::Missing))
+}
+
+/// Whether nothing of the log can be missing in its home: everything is there, or the two were
+/// never brought together and there is nothing in the log.
+pub fn has_nothing_more(log: &dyn Files) -> bool {
+    let is_empty = || Log::verify(log, &mut |_| {}).is_ok_and(|log| log.end <= log.first);
+    match get::<HomeNote>(log, NAME) {
+        Ok(Note::Missing) => is_empty(),
+        Ok(Note::Found(note)) if note.is_begun && note.generation == 1 => is_empty(),
+        Ok(Note::Found(note)) => note.is_complete,
+        Ok(Note::Unreadable) | Err(_) => false,
+    }
+}
+
+/// Says that the home has everything that the log has.
+pub fn note_complete(log: &dyn Files) -> io::Result<()> {
+    match get::<HomeNote>(log, NAME)? {
+        Note::Found(note) if !note.is_complete => {
+            put(log, NAME, &HomeNote { is_complete: true, ..note })
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,79 @@
+//! What status prints of the tables that the server serves.
+//!
+//! Promise: as for volumes: the same facts as text and as JSON, which only gains fields.
+//! Never: opens their store.
+
+use super::section::{Shown, shown};
+use crate::keeper::ServerSnapshot;
+use holdfast_config::claims::Verdict;
+use holdfast_config::verdict_lines;
+use holdfast_config::{Config, TableConfig};
+use holdfast_machine::found::verdict_of_table;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Served tables.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct TableStatus {
+    /// Their name.
+    pub name: String,
+    /// `served`, `not served`.
+    pub state: String,
+    /// How the configuration differs from what the keeper has, and what to do.
+    #[serde(default)]
+    pub problem: Option<String>,
+    /// The directory of their store.
+    pub store: PathBuf,
+    /// What acknowledgements mean; missing when the claims refuse the configuration.
+    pub verdict: Option<Verdict>,
+    /// Why they are not served.
+    pub last_error: Option<String>,
+}
+
+impl TableStatus {
+    /// All that are configured and all that the keeper has, with what the server said of them, if
+    /// one runs.
+    pub(crate) fn all(
+        config: &Config,
+        had: Option<&Config>,
+        server: Option<&ServerSnapshot>,
+    ) -> Vec<TableStatus> {
+        let ready = server.and_then(|server| server.ready.as_ref());
+        let one = |shown: Shown<'_, TableConfig>| {
+            let Shown { name, section: table, problem, .. } = shown;
+            let service = format!("{}{name}", holdfast_client::protocol::TABLE_PREFIX);
+            let told = ready.and_then(|ready| super::of(&service, &ready.verdicts)).cloned();
+            let judged = || verdict_of_table(name, table, config.keeper.power).ok();
+            let unserved = ready.and_then(|ready| super::of(&service, &ready.unserved));
+            let astray = server.and_then(|server| server.astray.get(&service));
+            let is_served = told.is_some() && !super::is_given_up(server);
+            let state = if is_served { "served" } else { "not served" };
+            TableStatus {
+                name: name.to_owned(),
+                state: state.to_owned(),
+                problem: problem.or(astray.map(|why| super::astray_text(why, super::UPGRADE))),
+                store: table.store.clone(),
+                verdict: super::verdict_with(astray, told.or_else(judged)),
+                last_error: unserved.map(ToString::to_string),
+            }
+        };
+        shown(had.map(|had| &had.tables), &config.tables).into_iter().map(one).collect()
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let mut text = format!("\ntable {}: {}", self.name, self.state);
+        let mut line = |key: &str, value: &str| {
+            let _ = write!(text, "\n  {key:<12} {value}");
+        };
+        self.problem.iter().for_each(|why| line("problem", why));
+        line("store", &self.store.display().to_string());
+        match &self.verdict {
+            Some(verdict) => verdict_lines(verdict).iter().for_each(|(k, v)| line(k, v)),
+            None => line("acknowledges", "never: the claims refuse this configuration"),
+        }
+        line("last error", self.last_error.as_deref().unwrap_or("none"));
+        text + "\n"
+    }
+}

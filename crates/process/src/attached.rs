@@ -1,0 +1,582 @@
+//! A volume in this process, by either way in: its log is here, or the server has it.
+//!
+//! Promise: what a way changes is in this file; serving, cleaning and giving back do not know it.
+//! Never: reports to the keeper, or mounts anything.
+
+use crate::cached::HomeInUse;
+use crate::front::unless_away;
+use crate::stale::end_when_stale;
+use holdfast_attach::bond::{Badge, Bond, RegionNote, UNNOTED_NS, Wearer, note_complete, now_ns};
+use holdfast_attach::foreseen::Decided;
+pub use holdfast_attach::foreseen::{SHOWN_MAX, changed_home};
+use holdfast_attach::home::{Home, Volume};
+use holdfast_attach::homes::refuse_strange;
+use holdfast_attach::logs::{
+    self, THE_DISK, catalogue_problem, open_problem, recovery_text, region, told_lacking,
+};
+use holdfast_attach::observe::{observe, region_problem};
+use holdfast_attach::stuck::state_of;
+use holdfast_attach::users::refuse_used;
+use holdfast_client::protocol::VOLUME_PREFIX;
+use holdfast_client::{ConnectError, LogClient};
+use holdfast_config::claims::{Class, PowerSource, Storage, Verdict};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::shortage::AGAIN;
+use holdfast_config::sizes::rounded;
+use holdfast_config::{VolumeConfig, Way};
+use holdfast_io::Files;
+use holdfast_io::real::{RealClock, RealFiles, RootMode};
+use holdfast_keeper::orders::Server;
+use holdfast_log::{CommitError, CommitLog, Log, Marks, OpenError, words};
+use holdfast_machine::advice::cure;
+use holdfast_machine::found::on_storage_of;
+use holdfast_machine::lock::{take_directory, take_home};
+use holdfast_memory::{AttachError, Region};
+use holdfast_volume::words::PLEDGE;
+use holdfast_volume::{
+    Attached, CleanError, DirectoryVolume, Told, VolumeError, changed_by_others, keep_room_aside,
+    touching,
+};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+/// How often the home is told how far its log has got.
+const NOTED_EVERY: Duration = Duration::from_millis(250);
+
+const _: () = assert!(2 * NOTED_EVERY.as_nanos() < UNNOTED_NS.cast_unsigned() as u128);
+
+/// So little of a log is a cleaner's own marks, and nothing is applied to the home for it.
+const IDLE_BYTES: u64 = 64 << 10;
+
+/// Where a volume's log is.
+pub(super) enum Place {
+    /// In this directory, for this process.
+    Here(Arc<dyn Files>),
+    /// With the server.
+    Server(Server),
+}
+
+/// What the kernel knows of a volume that is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kernel {
+    /// A mount goes on with the node numbers that a process before gave out.
+    GoesOn,
+    /// There is no mount yet, or none any more.
+    KnowsNothing,
+}
+
+/// What a volume is opened from.
+pub struct Parts {
+    pub(super) name: String,
+    pub(super) volume: VolumeConfig,
+    pub(super) home: Home,
+    pub(super) log: Place,
+    /// What home and log are on. Nobody is refused for it who only gives back what is there.
+    pub(super) storage: Storage,
+    /// The keeper's term, if other hosts stand by.
+    pub(super) term: Option<u64>,
+}
+
+/// An open volume.
+pub(super) struct Opened {
+    pub(super) volume: Volume,
+    home: HomeInUse,
+    /// Its log, if this process drains it.
+    log: Option<Arc<Log>>,
+    /// The memory of that log.
+    region: Option<Arc<Region>>,
+    /// Its region, if another host may take that over.
+    followed: Vec<Arc<Region>>,
+    /// What the home wears.
+    wearer: Arc<Wearer>,
+    pub(super) verdict: Verdict,
+    pub(super) recovery: String,
+}
+
+impl Opened {
+    /// Runs `serve` with the threads of the volume, and of its log if that is here, behind it.
+    pub(super) fn with_background<T>(&self, serve: impl FnOnce() -> T) -> io::Result<T> {
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let noter = self.start_threads(scope, &stop);
+            let served = noter.as_ref().ok().map(|_| serve());
+            stop.store(true, Ordering::Relaxed);
+            noter?.thread().unpark();
+            Ok(served.expect("it serves where there is a noter"))
+        })
+    }
+
+    /// Starts the threads behind `serve`, or none that does not end at `stop`; returns the one that
+    /// notes.
+    fn start_threads<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        stop: &'scope AtomicBool,
+    ) -> io::Result<ScopedJoinHandle<'scope, ()>> {
+        let builder = |name: &str| Builder::new().name(name.to_owned());
+        builder("cleaner").spawn_scoped(scope, || self.volume.run_cleaner(stop))?;
+        if let Some(log) = &self.log {
+            builder("drainer").spawn_scoped(scope, || log.run_drainer(stop))?;
+            builder("preparer").spawn_scoped(scope, || log.run_preparer(stop))?;
+            builder("terms").spawn_scoped(scope, || end_when_stale(&self.followed, stop))?;
+        }
+        builder("noter").spawn_scoped(scope, || self.note_log_end(stop))
+    }
+
+    /// Has the home say how far its log has got, and when it was touched: an older copy of the log
+    /// is told from it then, and what others do after a restart.
+    fn note_log_end(&self, stop: &AtomicBool) {
+        let mut noted = None;
+        while !stop.load(Ordering::Relaxed) {
+            let Marks { durable, released, .. } = self.volume.marks();
+            let has_moved = noted != Some((durable, released));
+            let is_applied = durable.since(released) <= IDLE_BYTES;
+            // A home that fails says so where it matters, and is asked again.
+            if (has_moved || !is_applied) && self.wearer.has_reached(durable.get()).is_ok() {
+                noted = Some((durable, released));
+            }
+            std::thread::park_timeout(NOTED_EVERY);
+        }
+    }
+}
+
+impl Parts {
+    /// Opens and locks the directories of a volume that no keeper has, whatever its way.
+    pub(super) fn take(name: &str, volume: &VolumeConfig) -> Outcome<Parts> {
+        let home = take_home(&volume.home)?;
+        refuse_strange(&format!("opening volume {name}"), (&volume.home, &home))?;
+        let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
+        let decided = Decided::look(name, (volume, &home), &log, Way::Direct)?;
+        decided.note(name, (volume, &home), &log)?;
+        Parts::of(name, volume, (home, log))
+    }
+
+    /// [`Self::take`] of a volume whose log alone is to be changed, and whose home is its own.
+    pub(super) fn take_log(name: &str, volume: &VolumeConfig) -> Outcome<Parts> {
+        let home = take_home(&volume.home)?;
+        refuse_strange(&format!("opening volume {name}"), (&volume.home, &home))?;
+        let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
+        let bond = Bond::look(name, (volume, &home), &log)?;
+        bond.map_or(Ok(()), |bond| bond.check())?;
+        Parts::of(name, volume, (home, log))
+    }
+
+    /// [`Self::take`] of a volume whose home is to stay as it is.
+    pub fn take_unbound(name: &str, volume: &VolumeConfig) -> Outcome<Parts> {
+        let home = take_home(&volume.home)?;
+        let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
+        Parts::of(name, volume, (home, log))
+    }
+
+    fn of(name: &str, volume: &VolumeConfig, taken: (OwnedFd, RealFiles)) -> Outcome<Parts> {
+        let (home, log) = taken;
+        let home = Home::taken(&volume.home, home)?;
+        let (name, volume, storage) = (name.to_owned(), volume.clone(), Storage::Disk);
+        Ok(Parts { name, volume, home, log: Place::Here(Arc::new(log)), storage, term: None })
+    }
+
+    /// Refuses a home that a program came to use after the keeper had looked. By now it is barred,
+    /// and whatever is mounted over it is there, so nobody comes any more.
+    pub(super) fn refuse_used(&self) -> Outcome<()> {
+        let home = self.home.wearer();
+        refuse_used(&self.what("attaching"), (&self.volume.home, home.as_fd()), home.shown())
+    }
+
+    fn on_storage(&self, verdict: Verdict) -> Outcome<Verdict> {
+        on_storage_of(&self.name, &self.volume, verdict, &self.storage)
+    }
+
+    /// Opens the volume and recovers it.
+    pub(super) fn open(&self, power: PowerSource, kernel: Kernel) -> Outcome<Opened> {
+        match &self.log {
+            Place::Here(log) => self.open_here(log, power, kernel),
+            Place::Server(server) => self.open_through_queue(server, kernel),
+        }
+    }
+
+    /// Opens the directory over its log. Notes of names that are damaged matter to a kernel that
+    /// goes on with its node numbers, and to nobody else.
+    fn open_volume(
+        &self,
+        (home, log): (Arc<dyn Files>, Arc<dyn CommitLog>),
+        class: holdfast_volume::Class,
+        beside: Option<Arc<dyn Files>>,
+        kernel: Kernel,
+    ) -> Outcome<(DirectoryVolume, Attached)> {
+        beside.iter().for_each(|log| keep_room_aside(&**log));
+        let open = || {
+            let (home, log, clock) = (home.clone(), log.clone(), Arc::new(RealClock));
+            DirectoryVolume::open_beside(home, log, clock, class, beside.clone())
+        };
+        let wearer = self.home.wearer().clone();
+        let open = || noting(&wearer, open);
+        let opened = match open() {
+            Err(VolumeError::Names(error)) if kernel == Kernel::KnowsNothing => {
+                tracing::warn!(volume = self.name, "its notes of names are left out: {error}");
+                DirectoryVolume::forget_kernel(&*log).and_then(|()| open())
+            }
+            opened => opened,
+        };
+        opened.map_err(|error| self.volume_problem(error))
+    }
+
+    fn open_here(
+        &self,
+        log: &Arc<dyn Files>,
+        power: PowerSource,
+        kernel: Kernel,
+    ) -> Outcome<Opened> {
+        let (region, loss) = region(&self.service(), &self.volume.memory, &**log, self.term)?;
+        let region = Arc::new(region);
+        let memory = logs::real_memory(&self.volume.memory, &region);
+        let verdict = self.volume.verdict_on(&self.name, memory, power)?;
+        let verdict = self.on_storage(verdict)?;
+        let held = (&self.volume.memory, &verdict, region.ring_bytes());
+        logs::note_region(&self.service(), &**log, held, loss.clone())?;
+        let class = class_of(&verdict);
+        let pledge = region.word(PLEDGE).load(Ordering::Relaxed);
+        let home = self.home_in_use(region.identity(), pledge)?;
+        region.set_word(PLEDGE, home.pledge);
+        let followed = self.term.map(|_| region.clone()).into_iter().collect();
+        let memory = Some(region.clone());
+        let (log, beside) = (log.clone(), Some(log.clone()));
+        // A log that has failed and cannot even be read any more is the same failure, not another.
+        let has_failed = region.word(words::POISON).load(Ordering::Relaxed) != 0;
+        let opened = Log::open(log, region, Arc::new(RealClock), self.volume.log_config());
+        let (log, recovery) = opened.map_err(|error| match error {
+            OpenError::Io(error) if has_failed => {
+                self.commit_problem("opening", &CommitError::Poisoned(Arc::new(error)))
+            }
+            error => self.volume_problem(VolumeError::Log(error)),
+        })?;
+        let log = Arc::new(log);
+        self.close_home(&*log)?;
+        let (volume, attached) =
+            self.open_volume((home.files(), log.clone()), class, beside, kernel)?;
+        let volume = self.home.served(volume).map_err(|error| self.volume_problem(error))?;
+        told_lacking(&self.name, &recovery);
+        let recovery = recovery_text(&recovery, Some(attached.bytes_applied));
+        let lost = loss.map_or(String::new(), |loss| format!("; {}", loss.text()));
+        let recovery = recovery + &lost;
+        let wearer = self.home.wearer().clone();
+        let (log, region) = (Some(log), memory);
+        Ok(Opened { volume, home, log, region, followed, wearer, verdict, recovery })
+    }
+
+    fn open_through_queue(&self, server: &Server, kernel: Kernel) -> Outcome<Opened> {
+        let verdict = self.on_storage(server.verdict.clone())?;
+        let log = Arc::new(self.connect(server)?);
+        let home = self.home_through_queue(&log)?;
+        self.close_home(&*log)?;
+        let beside = RealFiles::open(&self.volume.log).ok();
+        let beside = beside.map(|files| Arc::new(files) as Arc<dyn Files>);
+        let class = class_of(&verdict);
+        let (volume, attached) = self.open_volume((home.files(), log), class, beside, kernel)?;
+        let volume = self.home.served(volume).map_err(|error| self.volume_problem(error))?;
+        let recovery = match (attached.records_replayed, attached.bytes_applied) {
+            (0, applied) => format!("{} applied to the home", rounded(applied)),
+            (replayed, _) => format!("{replayed} changes found in the server's memory"),
+        };
+        let (followed, wearer) = (Vec::new(), self.home.wearer().clone());
+        let (log, region) = (None, None);
+        Ok(Opened { volume, home, log, region, followed, wearer, verdict, recovery })
+    }
+
+    /// Refuses a home that somebody changed while the log has what it lacks; then bars it.
+    fn close_home(&self, log: &dyn CommitLog) -> Outcome<()> {
+        let wearer = self.home.wearer();
+        let failed = |error: io::Error| {
+            let remedy = "nothing is lost; mend the home's disk, then mount again";
+            Problem::new(Exit::Failed, self.what("looking at the home of"), error, remedy)
+        };
+        if let Some(badge) = wearer.badge() {
+            let end = log.marks().durable.get();
+            self.check_end(end)?;
+            let Badge { alone_since_ns, accepted_ns, .. } = badge;
+            let told = Told { alone_since_ns, accepted_ns, now_ns: now_ns() };
+            let changed = changed_by_others(&*self.home.files(), log, told);
+            let changed = changed.map_err(|error| self.volume_problem(error))?;
+            if !changed.is_empty() {
+                let what = self.what("opening");
+                return Err(changed_home(&what, &self.name, &self.volume, &changed, SHOWN_MAX));
+            }
+            // The badge of a file is among what changed in it.
+            let looked_at = touching(log, &RealClock, || wearer.looked_at(end));
+            let noted = looked_at.map_err(|error| self.volume_problem(error))?;
+            noted.or_else(unless_full).map_err(failed)?;
+        }
+        wearer.close().map_err(failed)
+    }
+
+    /// Refuses a log that is older than the home.
+    fn check_end(&self, end: u64) -> Outcome<()> {
+        let log = match &self.log {
+            Place::Here(log) => log.clone(),
+            Place::Server(_) => match RealFiles::open(&self.volume.log) {
+                Ok(files) => Arc::new(files),
+                // Whoever has the log open says what is wrong with its disk.
+                Err(_) => return Ok(()),
+            },
+        };
+        let bond = Bond::look(&self.name, (&self.volume, self.home.wearer()), &*log)?;
+        bond.map_or(Ok(()), |bond| bond.check_end(end))
+    }
+
+    fn home_through_queue(&self, log: &LogClient) -> Outcome<HomeInUse> {
+        let failed = |error| self.volume_problem(VolumeError::Clean(CleanError::Word(error)));
+        // The server has the memory, and does not say whose it is; anybody may look.
+        let identity = match &self.volume.block_cache {
+            Some(_) => observe(&self.volume.medium())?.identity,
+            None => [0; 16],
+        };
+        let home = self.home_in_use(identity, log.word(PLEDGE).map_err(failed)?)?;
+        log.set_word(PLEDGE, home.pledge).map_err(failed)?;
+        Ok(home)
+    }
+
+    fn connect(&self, server: &Server) -> Outcome<LogClient> {
+        LogClient::connect_to_volume(&server.socket, &self.name).map_err(|error| {
+            let exit = match error {
+                ConnectError::Unreachable(_) | ConnectError::Memory(_) => Exit::Failed,
+                _ => Exit::Usage,
+            };
+            let remedy =
+                "see `holdfast status` for the server; `holdfast upgrade server` starts it";
+            let what = self.what("reaching the log of");
+            unless_away(&error, Problem::new(exit, what, &error, remedy))
+        })
+    }
+
+    /// Everything home, then nothing of the volume is left but its log.
+    pub(super) fn give_back(&self, mut opened: Opened) -> Outcome<()> {
+        let failed = |error| match error {
+            CleanError::Log(error) => self.commit_problem("giving back", &error),
+            error => {
+                let remedy = "nothing is lost; mend the cause, then mount and unmount it again";
+                Problem::new(Exit::Failed, self.what("giving back"), error, remedy)
+            }
+        };
+        noting(&opened.wearer, || opened.volume.detach()).map_err(failed)?;
+        opened.home.close();
+        self.open_home(opened.volume.log_end())?;
+        if let Some(log) = &opened.log {
+            log.close().map_err(|error| failed(CleanError::Log(error)))?;
+            self.note_drained();
+        }
+        let region = opened.region.take();
+        // Nobody writes to the memory any more.
+        drop(opened);
+        self.remove_useless_cache();
+        region.map_or(Ok(()), |region| self.remove_region(&region))
+    }
+
+    /// Removes the memory of a log that is home, and nothing that has its name by now.
+    fn remove_region(&self, region: &Region) -> Outcome<()> {
+        let removed = region.remove_this(&self.volume.medium()).map_err(|error| {
+            let remedy = "the home is complete; remove the region by hand";
+            Problem::new(Exit::Failed, self.what("removing the region of"), error, remedy)
+        })?;
+        if !removed {
+            tracing::warn!(
+                volume = self.name,
+                "what has the name of its memory is not its, and stays"
+            );
+        }
+        Ok(())
+    }
+
+    /// The home is complete: whoever may enters it, and the log, which ends there, knows.
+    fn open_home(&self, log_end: u64) -> Outcome<()> {
+        self.home.wearer().complete(log_end).map_err(|error| {
+            let remedy = "nothing is lost; mend the home's disk, then mount and unmount it again";
+            Problem::new(Exit::Failed, self.what("opening the home of"), error, remedy)
+        })?;
+        let noted = match &self.log {
+            Place::Here(log) => note_complete(&**log),
+            Place::Server(_) => RealFiles::open(&self.volume.log).and_then(|it| note_complete(&it)),
+        };
+        // One who is not told checks the home more strictly, next time.
+        noted.unwrap_or_else(|error| {
+            tracing::warn!(volume = self.name, %error, "the log does not know that it is complete");
+        });
+        Ok(())
+    }
+
+    /// Nothing is in memory alone any more.
+    pub fn note_drained(&self) {
+        let Place::Here(log) = &self.log else { return };
+        RegionNote::drained(&**log).unwrap_or_else(|error| {
+            tracing::warn!(volume = self.name, %error, "the log does not know that it is drained");
+        });
+    }
+
+    /// Brings what waits in the region to the log's device. What became of it, if there was any,
+    /// for people.
+    pub fn drain(&self) -> Outcome<Option<String>> {
+        let failed = |error| self.commit_problem("draining", &error);
+        match &self.log {
+            Place::Here(log) => self.drain_here(log),
+            Place::Server(server) => {
+                let log = self.connect(server)?;
+                let marks = log.marks();
+                log.commit(marks.tail).map_err(failed)?;
+                Ok(drained_text(marks.tail.since(marks.durable)))
+            }
+        }
+    }
+
+    fn drain_here(&self, log: &Arc<dyn Files>) -> Outcome<Option<String>> {
+        let (medium, config) = (self.volume.medium(), self.volume.log_config());
+        if let Ok(seen) = Region::observe_to_attach(&medium) {
+            let foreseen = Log::foresee(&**log, Some(&seen), &config);
+            foreseen.map_err(|error| self.log_problem(&error))?;
+        }
+        let region = match logs::attach(&medium, self.term) {
+            Ok(region) => Arc::new(region),
+            // Nothing waits where there is nothing, or nothing that can be trusted.
+            Err(AttachError::Missing | AttachError::OtherBoot) => {
+                return Ok(RegionNote::held_elsewhere(&**log, &self.volume.memory));
+            }
+            Err(error) => {
+                return Err(region_problem("draining", (&self.service(), &medium), &error));
+            }
+        };
+        let marks = region.marks();
+        let (log, _) = Log::open(log.clone(), region, Arc::new(RealClock), config)
+            .map_err(|error| self.log_problem(&error))?;
+        log.close().map_err(|error| self.commit_problem("draining", &error))?;
+        Ok(drained_text(marks.tail.saturating_sub(marks.durable)))
+    }
+
+    /// A log that could not take more. One that failed for good meets every further attempt with
+    /// the same failure, until somebody has seen to its disk.
+    fn commit_problem(&self, doing: &str, error: &CommitError) -> Problem {
+        let name = &self.name;
+        let (exit, remedy) = match error {
+            CommitError::Poisoned(_) => (
+                Exit::Damaged,
+                format!(
+                    "the memory is kept; see to the log's disk, then `holdfast volume mend \
+                     {name}` and `holdfast mount {name}`"
+                ),
+            ),
+            CommitError::Unprepared(error) => (
+                Exit::Failed,
+                format!("the memory is kept; {}, then mount again", cure(error, THE_DISK)),
+            ),
+            _ => (Exit::Failed, "the memory is kept; mount again".to_owned()),
+        };
+        Problem::new(exit, self.what(doing), error, remedy)
+    }
+
+    fn volume_problem(&self, error: VolumeError) -> Problem {
+        match error {
+            VolumeError::Log(error) => self.log_problem(&error),
+            VolumeError::Clean(CleanError::Log(error)) => self.commit_problem("opening", &error),
+            VolumeError::Record(..) => Problem::new(
+                Exit::Damaged,
+                self.what("opening"),
+                error,
+                "open it with the version that wrote it",
+            ),
+            VolumeError::Unfit(_) => {
+                let remedy = "nothing is lost; name a home on ext4, XFS, Btrfs, F2FS or tmpfs";
+                Problem::new(Exit::Usage, self.what("opening"), error, remedy)
+            }
+            VolumeError::Clean(CleanError::Home { error: ref why, .. }) if is_full(why) => {
+                let remedy = format!("{AGAIN}, and nothing is lost: make room in the home");
+                let remedy = self.or_skip(&remedy);
+                let problem = Problem::new(Exit::Failed, self.what("opening"), error, remedy);
+                Problem { passes: true, ..problem }
+            }
+            error => {
+                let remedy = "nothing is lost; mend the home's disk, then mount again";
+                Problem::new(Exit::Failed, self.what("opening"), error, self.or_skip(remedy))
+            }
+        }
+    }
+
+    /// A remedy, with the one that gives up a change that the home refuses, if it is stuck at one.
+    fn or_skip(&self, remedy: &str) -> String {
+        match state_of(&self.volume.log) {
+            (Some(stuck), _) => format!(
+                "{remedy}; or give up the change that it is stuck at ({stuck}), which is kept \
+                 aside: holdfast volume skip {}",
+                self.name
+            ),
+            (None, _) => remedy.to_owned(),
+        }
+    }
+
+    /// Why its log cannot be opened, and what to do.
+    pub fn log_problem(&self, error: &OpenError) -> Problem {
+        let (service, what) = (self.service(), self.what("opening the log of"));
+        let medium = self.volume.medium();
+        let about = match &self.log {
+            Place::Here(log) => catalogue_problem((&what, &service), &**log, &medium),
+            Place::Server(_) => None,
+        };
+        about.unwrap_or_else(|| open_problem(&service, error))
+    }
+
+    /// The name of its log as a service: `volume/NAME`.
+    pub fn service(&self) -> String {
+        format!("{VOLUME_PREFIX}{}", self.name)
+    }
+
+    pub(super) fn what(&self, doing: &str) -> String {
+        format!("{doing} volume {}", self.name)
+    }
+}
+
+/// Does work that touches the home, which notes when meanwhile; without another thread for that,
+/// before and after.
+fn noting<T>(wearer: &Wearer, work: impl FnOnce() -> T) -> T {
+    let is_done = AtomicBool::new(false);
+    // A home that fails says so where it matters.
+    let note = || drop(wearer.may_be_touched());
+    std::thread::scope(|scope| {
+        let go_on_noting = || {
+            while !is_done.load(Ordering::Relaxed) {
+                note();
+                std::thread::park_timeout(NOTED_EVERY);
+            }
+        };
+        let noter = Builder::new().name("noter".into()).spawn_scoped(scope, go_on_noting);
+        noter.as_ref().err().into_iter().for_each(|_| note());
+        let done = work();
+        is_done.store(true, Ordering::Relaxed);
+        noter.map_or_else(|_| note(), |noter| noter.thread().unpark());
+        done
+    })
+}
+
+/// What was drained, if anything was.
+fn drained_text(bytes: u64) -> Option<String> {
+    let drained =
+        || format!("{} that it left in memory were drained to the log's disk", rounded(bytes));
+    (bytes > 0).then(drained)
+}
+
+fn class_of(verdict: &Verdict) -> holdfast_volume::Class {
+    match verdict.class {
+        Class::Memory => holdfast_volume::Class::Memory,
+        Class::Disk => holdfast_volume::Class::Disk,
+    }
+}
+
+/// A home that has no room for a newer word goes on with the older one, which is as true: what is
+/// to make room in it comes through the volume.
+fn unless_full(error: io::Error) -> io::Result<()> {
+    if is_full(&error) { Ok(()) } else { Err(error) }
+}
+
+/// Whether room, or a quota, is all that lacks.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
