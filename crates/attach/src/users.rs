@@ -41,7 +41,7 @@ const SHOWN_MAX: usize = 5;
 pub fn refuse_in_use(what: &str, (path, home): (&Path, &OwnedFd)) -> Outcome<()> {
     let failed = |error| Problem::new(Exit::Failed, what, error, "try again");
     let place = Place::of(path, home.as_fd()).map_err(failed)?;
-    let reach = Reach::of(&place);
+    let reach = place.reach();
     refuse_mounted_parts(what, (path, home), |pid| reach.is_open_to_process(pid))?;
     let mut found = place.users();
     let running = place.postgres().filter(|pid| !found.users.contains(pid));
@@ -134,9 +134,14 @@ impl Place {
         Ok(Place { path, is_directory, home: stat, has_list })
     }
 
+    /// Who could have got at it.
+    fn reach(&self) -> Reach {
+        Reach::of(&self.path, &self.home, self.has_list)
+    }
+
     /// Looks at all processes. What is mapped is asked of those alone that could have got at it.
     fn users(&self) -> Found {
-        let reach = Reach::of(self);
+        let reach = self.reach();
         let own = std::process::id();
         let pids = process::all().into_iter().filter(|pid| *pid != own && is_no_holdfast(*pid));
         let pids: Vec<u32> = pids.collect();

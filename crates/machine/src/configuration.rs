@@ -3,7 +3,7 @@
 //! Promise: no two paths of what is returned lead to one place here.
 //! Never: changes what the file says.
 
-use crate::places::shared;
+use crate::places::shared::shared;
 use holdfast_config::Config;
 use holdfast_config::problem::Outcome;
 use std::path::Path;

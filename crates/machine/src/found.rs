@@ -18,10 +18,7 @@ use std::fs;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use storage::{storage, storage_behind};
-
-/// Where the kernel tells of devices.
-const DEVICES: &str = "/sys";
+use storage::{DEVICES, storage, storage_behind};
 
 /// What acknowledgements of a volume mean on this machine, if its memory can be mapped as what it
 /// is.

@@ -4,9 +4,7 @@
 //! through `..`, links, and mounts of a part of the same file system elsewhere.
 //! Never: opens a file, or judges a path by its letters alone.
 
-mod shared;
-
-pub(crate) use shared::shared;
+pub(crate) mod shared;
 
 use crate::mounts::point::check_way;
 use crate::mounts::{Mount, all_mounts, leads_to, mounted_at};

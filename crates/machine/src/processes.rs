@@ -51,9 +51,6 @@ pub const LONG: Patience = Patience {
     asks_again: true,
 };
 
-/// How many of each kind may keep a thread for ever.
-pub(crate) const SILENT_MAX: usize = 8;
-
 /// What to do about one whose silence counts.
 pub const HELD_UP: &str = "it is held up: end that process, and, if that does not help, \
                                   whoever serves the file system that it waits for; then try again";

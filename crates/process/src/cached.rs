@@ -5,7 +5,7 @@
 //! as it is, and named.
 //! Never: keeps a home from being given back.
 
-use crate::attached::Parts;
+use crate::parts::Parts;
 use holdfast_attach::home::Home;
 use holdfast_attach::logs::once_let_go;
 use holdfast_attach::observe::region_problem;

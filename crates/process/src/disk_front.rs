@@ -6,7 +6,7 @@
 //! Never: has anything that its death could lose.
 
 use crate::disk::take_up;
-use crate::front::{Reporter, unless_away};
+use crate::life::{Reporter, unless_away};
 use crate::users::{Seen, Users, tls_of};
 use holdfast_client::protocol::Status;
 use holdfast_client::{BlocksClient, ConnectError};

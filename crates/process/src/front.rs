@@ -4,60 +4,42 @@
 //! inherits, the region and the log; it reports when it serves and why it ends.
 //! Never: decides about restarts, or mounts anything.
 
-use crate::attached::{Kernel, Parts, Place};
+use crate::attached::Kernel;
 use crate::disk_front;
+use crate::life::{
+    Reporter, be_deaf_to_no_orders, end_on_any_panic, end_with_keeper, end_with_keeper_and_server,
+    give_signs_of_life,
+};
+use crate::parts::{Parts, Place};
 use crate::users::{Seen, Users, tls_of};
 use holdfast_attach::home::Home;
 use holdfast_attach::logs;
 use holdfast_attach::observe::{observe, region_problem};
-use holdfast_client::ConnectError;
 use holdfast_config::claims::{PowerSource, Storage};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
-use holdfast_config::shortage::AGAIN;
 use holdfast_config::sizes::rounded;
 use holdfast_config::{Cache, VolumeConfig};
-use holdfast_front::{fuse, nbd};
-use holdfast_io::private::is_refusal;
+use holdfast_front::fuse;
 use holdfast_io::real::{RealClock, RealFiles};
 use holdfast_keeper::keeper::{self, stay_when_memory_is_short};
 use holdfast_keeper::orders::FrontArgs;
 use holdfast_keeper::orders::{Orders, Report, Task};
-use holdfast_keeper::pulse;
 use holdfast_log::{Log, Mended};
 use holdfast_machine::confinement::confine_front;
 use holdfast_machine::found::storage_below;
-use holdfast_machine::holders::{FRONT_END_NAME, be_called, is_mapped_by};
+use holdfast_machine::holders::{FRONT_END_NAME, be_called};
 use holdfast_machine::mounts::mounted_at;
 use holdfast_machine::raw::inherited;
-use holdfast_machine::signals::ignore_no_orders;
 use holdfast_machine::threads::during;
-use holdfast_memory::{AttachError, Medium, Region};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
+use holdfast_memory::{AttachError, Region};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Seek};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
-
-/// Says things to the keeper. A keeper that is gone hears nothing, and that is no reason to end.
-pub(super) struct Reporter(File);
-
-impl Reporter {
-    pub(super) fn say(&mut self, report: &Report) {
-        let mut line = serde_json::to_vec(report).expect("plain data");
-        line.push(b'\n');
-        let _ = self.0.write_all(&line);
-    }
-
-    /// What nobody reads from any more when the keeper is gone.
-    pub(super) fn to_keeper(&self) -> io::Result<File> {
-        self.0.try_clone()
-    }
-}
+use std::time::Duration;
 
 /// Runs a front end to its end; the exit code tells the keeper whether another start is of use.
 pub fn front(args: &FrontArgs) -> Exit {
@@ -87,93 +69,11 @@ pub fn front(args: &FrontArgs) -> Exit {
     }
 }
 
-/// Without the right to choose what it hears, a process is as easily ended as any.
-pub(super) fn be_deaf_to_no_orders() {
-    if let Err(error) = ignore_no_orders() {
-        tracing::warn!(%error, "signals that order nothing would end this process");
-    }
-}
-
 /// How large a file may be is for those to be told who ask for it; their own limit is the kernel's
 /// business. Whoever started the keeper had one for itself: where it cannot be lifted, the home's
 /// largest file is found to be as small.
 fn let_files_grow() {
     let _ = setrlimit(Resource::Fsize, Rlimit { current: None, maximum: None });
-}
-
-/// A front end that lost one of its threads would serve without draining, or drain without serving.
-/// It ends instead, and the keeper starts a whole one.
-pub(super) fn end_on_any_panic() {
-    let say = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        say(panic);
-        std::process::abort();
-    }));
-}
-
-/// Has this process end, wherever it is, as soon as nobody reads its reports any more.
-pub(super) fn end_with_keeper(reports: &File) -> io::Result<()> {
-    let reports = reports.try_clone()?;
-    let watch = move || {
-        wait_until_unread(&reports);
-        tracing::error!("the keeper is gone, and whoever comes after it serves");
-        std::process::abort();
-    };
-    thread::Builder::new().name("orphan".into()).spawn(watch).map(drop)
-}
-
-/// For a keeper that wants to see them.
-pub(super) fn give_signs_of_life(pulse: Option<i32>) -> io::Result<()> {
-    let pulse = pulse.map(inherited).transpose()?.map(File::from);
-    pulse.map_or(Ok(()), |pulse| pulse::beat(pulse, nbd::tls_connections))
-}
-
-/// How long a front end without a keeper waits for the server that has its log or disk. Nobody
-/// starts another one, unless another keeper does.
-const SERVER_PATIENCE: Duration = Duration::from_secs(10);
-
-/// Has this process end when there is neither a keeper nor a server any more: programs on its mount
-/// would wait for ever, and hear an error instead. What was acknowledged is in the region.
-fn end_with_keeper_and_server(reports: &File, medium: Medium) -> io::Result<()> {
-    let reports = reports.try_clone()?;
-    let watch = move || {
-        wait_until_unread(&reports);
-        let mut seen = Instant::now();
-        while seen.elapsed() < SERVER_PATIENCE {
-            thread::sleep(SERVER_PATIENCE / 40);
-            let server = Region::observe(&medium).map(|region| region.server_pid());
-            if server.is_ok_and(|pid| is_mapped_by(&medium, pid)) {
-                seen = Instant::now();
-            }
-        }
-        tracing::error!("keeper and server are gone, and nobody starts another: ending");
-        std::process::abort();
-    };
-    thread::Builder::new().name("orphan".into()).spawn(watch).map(drop)
-}
-
-/// The problem of a server that is not reached. A socket that was taken away is made again by its
-/// keeper, which also tells of a stranger's in its place.
-pub(super) fn unless_away(error: &ConnectError, problem: Problem) -> Problem {
-    let is_away = |error: &io::Error| {
-        let is_absent =
-            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused);
-        is_absent || is_refusal(error)
-    };
-    match error {
-        ConnectError::Unreachable(error) if is_away(error) => {
-            let remedy = format!("{AGAIN}: see `holdfast status` for the server");
-            Problem { passes: true, remedy, ..problem }
-        }
-        _ => problem,
-    }
-}
-
-/// Returns when nobody has the other end of a pipe any more.
-fn wait_until_unread(pipe: &File) {
-    // A pipe that cannot be written to any more is reported as an error, asked for or not.
-    let mut waited = [PollFd::new(pipe, PollFlags::empty())];
-    while poll(&mut waited, None) == Err(Errno::INTR) {}
 }
 
 fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {

@@ -5,8 +5,8 @@
 //! next one, told by SIGINT it also brings everything to the logs' devices.
 //! Never: serves what cannot keep its claims.
 
-use crate::disk;
-use crate::front::{be_deaf_to_no_orders, end_on_any_panic, end_with_keeper, give_signs_of_life};
+use crate::disks::{disk_spec, take_up_disks};
+use crate::life::{be_deaf_to_no_orders, end_on_any_panic, end_with_keeper, give_signs_of_life};
 use crate::snapshots;
 use crate::stale::end_when_stale;
 use crate::tables;
@@ -15,8 +15,7 @@ use holdfast_attach::foreseen::refuse_to_take;
 use holdfast_attach::logs::{
     catalogue_problem, note_region, open_problem, real_memory, recovery_text, region,
 };
-use holdfast_blocks::Vdisk;
-use holdfast_client::protocol::{DISK_PREFIX, VOLUME_PREFIX};
+use holdfast_client::protocol::VOLUME_PREFIX;
 use holdfast_config::claims::{Class, PowerSource, Verdict};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
@@ -24,26 +23,22 @@ use holdfast_io::Files;
 use holdfast_io::real::{RealClock, RealFiles};
 use holdfast_keeper::keeper::stay_when_memory_is_short;
 use holdfast_keeper::orders::ServerArgs;
-use holdfast_keeper::orders::{DiskOrders, LogOrders, ServerOrders, ServerReady, ServerReport};
+use holdfast_keeper::orders::{LogOrders, ServerOrders, ServerReady, ServerReport};
 use holdfast_log::OpenError;
 use holdfast_machine::found::verdict_of_log;
 use holdfast_machine::holders::{SERVER_NAME, be_called};
 use holdfast_machine::raw::inherited;
 use holdfast_memory::Region;
-use holdfast_server::{
-    Confinement, LogSpec, ServeError, Server, ServerSpec, ServiceKind, ServiceSpec, ServiceWords,
-    confine,
-};
+use holdfast_server::{Confinement, LogSpec, ServeError, Server, ServerSpec, confine};
 use holdfast_table::Tables;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Builder;
 
 /// Runs the server to its end.
@@ -207,45 +202,6 @@ fn take_over(orders: ServerOrders) -> Outcome<(TakenOver, ServerReady)> {
             },
             ready,
         )),
-    }
-}
-
-/// Disks that were taken up, by name.
-pub type Disks = BTreeMap<String, (DiskOrders, Arc<Vdisk>)>;
-
-/// Takes up the disks that can be.
-fn take_up_disks(orders: &ServerOrders, ready: &mut ServerReady) -> Disks {
-    let mut disks = Disks::new();
-    for one in &orders.disks {
-        let service = format!("{DISK_PREFIX}{}", one.name);
-        match disk::take_up(&one.name, &one.disk, orders.power) {
-            Ok((vdisk, verdict)) => {
-                ready.verdicts.push((service, verdict));
-                disks.insert(one.name.clone(), (one.clone(), Arc::new(vdisk)));
-            }
-            Err(problem) => ready.unserved.push((service, problem)),
-        }
-    }
-    disks
-}
-
-/// A disk as the server serves it: all its state is in its region.
-fn disk_spec(orders: &DiskOrders, vdisk: Arc<Vdisk>) -> ServiceSpec {
-    ServiceSpec {
-        service: format!("{DISK_PREFIX}{}", orders.name),
-        kind: ServiceKind::Disk(vdisk.clone()),
-        words: Arc::new(DiskWords(vdisk)),
-        allow_uids: orders.disk.uids(),
-        clients_max: orders.disk.clients_max(),
-    }
-}
-
-/// The words of a disk's region.
-pub struct DiskWords(pub(super) Arc<Vdisk>);
-
-impl ServiceWords for DiskWords {
-    fn word(&self, index: usize) -> &AtomicU64 {
-        self.0.counter(index)
     }
 }
 

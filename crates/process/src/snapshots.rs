@@ -5,7 +5,7 @@
 //! Never: makes a store where one was expected.
 
 use crate::disk::{self, Use};
-use crate::server::{DiskWords, Disks};
+use crate::disks::{DiskWords, Disks};
 use holdfast_blocks::Vdisk;
 use holdfast_client::protocol::{DISK_PREFIX, SNAPSHOT_PREFIX};
 use holdfast_config::SnapshotConfig;

@@ -8,7 +8,7 @@
 //! Never: is seen through a mount.
 
 use super::boot::now_ns;
-use super::{hex, may_die_here};
+use super::common::{hex, may_die_here};
 use holdfast_io::Files;
 use holdfast_io::real::{RealFiles, RootMode, SHADOWED};
 use rustix::fs::{

@@ -7,8 +7,8 @@
 use super::badge::{BADGE, Badge, Barrier, Wearer};
 use super::boot::{Boot, now_ns};
 use super::certain::Moments;
+use super::common::{FORMAT, Note, hex};
 use super::note::{get, put};
-use super::{FORMAT, Note, hex};
 use holdfast_config::VolumeConfig;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};

@@ -5,8 +5,9 @@
 //! Never: gives a home back that is barred.
 
 use super::badge::{Badge, Wearer};
+use super::common::{FORMAT, Note, hex};
+use super::home::{has_note, has_nothing_more};
 use super::note::{get, put};
-use super::{FORMAT, Note, has_note, has_nothing_more, hex};
 use holdfast_io::Files;
 use holdfast_log::Log;
 use serde::{Deserialize, Serialize};

@@ -14,7 +14,7 @@
 //! survives a power cut; no room is wanted for it but the first time, or if it grows.
 //! Never: knows what a note says.
 
-use super::{FORMAT, Note, may_die_here};
+use super::common::{FORMAT, Note, may_die_here};
 use holdfast_io::checksum::crc32c;
 use holdfast_io::{Files, OpenFile, OpenHow};
 use serde::Serialize;

@@ -6,9 +6,9 @@
 //! Never: looks into memory that is there, except to tell whose it is.
 
 use super::boot::Boot;
+use super::common::{FORMAT, Note, hex};
 use super::home::{has_note, has_nothing_more};
 use super::note::{get, put};
-use super::{FORMAT, Note, hex};
 use crate::observe::{Observation, observe};
 use crate::remedy::{accept_memory_lost, end_of_use};
 use holdfast_config::MemoryConfig;

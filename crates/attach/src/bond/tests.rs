@@ -1,10 +1,11 @@
 //! What is refused, case by case, and what a damaged file beside a log is worth.
 
 use super::badge::{Badge, Barrier};
+use super::common::{FORMAT, Note};
 use super::home::{self, Fault, Found, HomeNote, Place};
+use super::lent;
 use super::note::{get, put};
 use super::region::{self, Gone, RegionNote};
-use super::{FORMAT, Note, lent};
 use holdfast_config::claims::{Class, MediumKind};
 use holdfast_format_docs::Tables;
 use holdfast_io::real::RealFiles;

@@ -5,10 +5,10 @@
 //! Never: asks the process anything that it could keep back. Knows what was open to it once: a
 //! directory that was closed since, or rights that it has given up.
 
-use super::Place;
 use holdfast_io::private::has_access_list;
 use holdfast_io::process;
 use rustix::fs::{Stat, stat};
+use std::path::Path;
 
 /// To pass by a directory, as every class of users has it.
 const PASS: u32 = 0o111;
@@ -40,10 +40,10 @@ pub(super) struct Who {
 
 impl Reach {
     /// Of a home. Nothing is asked through its own path, over which something may be mounted.
-    pub(super) fn of(place: &Place) -> Reach {
-        let above = place.path.ancestors().skip(1);
+    pub(super) fn of(path: &Path, home: &Stat, has_list: bool) -> Reach {
+        let above = path.ancestors().skip(1);
         let above = above.filter_map(|at| Some((stat(at).ok()?, PASS, has_access_list(at))));
-        let all = [(place.home, ANY, place.has_list)].into_iter().chain(above);
+        let all = [(*home, ANY, has_list)].into_iter().chain(above);
         Reach(all.map(|(found, bits, has_list)| Step::of(&found, bits, has_list)).collect())
     }
 

@@ -24,7 +24,7 @@ use holdfast_log::{Foreseen, Log, LogConfig, Lsn, OpenError, words};
 use holdfast_machine::configuration;
 use holdfast_machine::lock::{take_directory, take_home};
 use holdfast_memory::{AttachError, Medium, Region};
-use holdfast_process::attached::Parts;
+use holdfast_process::parts::Parts;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -4,13 +4,15 @@
 //! compressed or not, and loop devices, partitions and mapped devices over any of these.
 //! Never: asks a file system, which may hang; looks below an overlay, or through a network.
 
-use super::DEVICES;
 use crate::mounts::all_mounts;
 use crate::unasked;
 use holdfast_config::claims::Storage;
 use rustix::fs::{FileType, major, makedev, minor};
 use std::fs;
 use std::path::Path;
+
+/// Where the kernel tells of devices.
+pub(super) const DEVICES: &str = "/sys";
 
 /// File systems that are in RAM.
 const RAM_KINDS: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];

@@ -7,8 +7,9 @@
 mod open;
 
 use super::served::{has_ended, is_connected};
+use super::table::{Mount, SHOWN_MAX, all_mounts, leads_to};
+use super::unmount::{covered_by, covered_text};
 use super::views::{View, views};
-use super::{Mount, SHOWN_MAX, all_mounts, covered_by, covered_text, leads_to};
 use crate::processes::{BRIEF, is_trusted_process};
 use holdfast_io::{Shown, process};
 use std::collections::HashMap;

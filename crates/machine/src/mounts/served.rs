@@ -6,7 +6,7 @@
 //! Never: counts this process, or who started it and may keep descriptors for it; waits for a
 //! server that does not answer.
 
-use super::{Mount, SHOWN_MAX, all_mounts, leads_to, our_mount_at};
+use super::table::{Mount, SHOWN_MAX, all_mounts, leads_to, our_mount_at};
 use crate::bounded;
 use crate::processes::{BRIEF, HELD_UP, Process, ask, ask_all, is_trusted_process};
 use holdfast_config::exit::Exit;

@@ -5,7 +5,7 @@
 //! what got its number after it stays.
 //! Never: follows a link, or says that a mount is gone that is not.
 
-use super::{Mount, all_mounts, users_text};
+use super::table::{Mount, all_mounts, our_mount_at, users_text};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_io::Shown;
@@ -43,6 +43,11 @@ pub fn unmount(mount: &Mount, force: bool) -> Outcome<()> {
     // the name away; a refusal of the first is no reason to leave the name.
     let _ = at(mount, UnmountFlags::FORCE);
     at(mount, UnmountFlags::DETACH).map_err(failed)
+}
+
+/// Takes away what is mounted here from this source if no program uses it; true if nothing is left.
+pub fn unmount_idle(point: &Path, source: &str) -> bool {
+    our_mount_at(point, source).is_none_or(|mount| unmount(&mount, false).is_ok())
 }
 
 /// What is mounted over this one, or over a folder on the way to it, so that nobody gets to it.

@@ -4,7 +4,7 @@
 //! Never: asks for the namespace of a process: that waits for one that becomes another program,
 //! and its mounts tell it, too, as the kernel gives no two the same number.
 
-use super::{Mount, parse};
+use super::table::{Mount, parse};
 use crate::processes::{Patience, Process, ask_all};
 use holdfast_io::process;
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,10 +4,13 @@
 //! for which process it waits.
 //! Never: gives up a thread that has answered.
 
-use super::{Process, SILENT_MAX};
+use super::process::Process;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+/// How many of each kind may keep a thread for ever.
+pub(super) const SILENT_MAX: usize = 8;
 
 /// Who takes places from whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

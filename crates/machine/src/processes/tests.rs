@@ -1,5 +1,6 @@
 //! Processes that answer late, or never.
 
+use super::silent::SILENT_MAX;
 use super::*;
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex};

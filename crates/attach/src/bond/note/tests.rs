@@ -1,7 +1,7 @@
 //! What is noted is noted, on a full disk and over power cuts.
 
-use super::super::Note;
 use super::{encode, get, put};
+use crate::bond::common::Note;
 use holdfast_io::fake::{FakeFiles, Random};
 use holdfast_io::{Files, OpenHow};
 use serde_json::{Value, json};

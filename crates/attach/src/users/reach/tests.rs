@@ -65,7 +65,7 @@ fn whom_the_kernel_lets_into_a_home_could_have_got_at_it() {
         let (users, groups) = (vec![numbers.id()], vec![numbers.id(), numbers.id()]);
         let who = Who { users, groups, passes_everywhere: false };
         let lets = kernel_lets(&who, &home);
-        let reach = Reach::of(&Place::at(&home));
+        let reach = Place::at(&home).reach();
         let replay = format!("HOLDFAST_SEED={seed} cargo test -p holdfast --bin holdfast reach");
         assert!(!lets || reach.is_open_to(&who), "{who:?} {reach:?}; {replay}");
         let_in += u32::from(lets);

@@ -1,6 +1,7 @@
 //! The table of mounts, as the kernel writes it.
 
 use super::*;
+use crate::mounts::{mount, unmount};
 
 #[test]
 fn a_line_with_optional_fields_and_escapes_is_understood() {
