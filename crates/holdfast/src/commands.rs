@@ -9,6 +9,7 @@ mod check;
 mod disk;
 mod folder;
 mod log;
+mod making;
 mod mount;
 mod plan;
 mod region;

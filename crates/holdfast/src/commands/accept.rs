@@ -5,7 +5,7 @@
 //! Never: applies anything, or works on a volume that is served.
 
 use crate::cli::{Accepted, Side};
-use crate::commands::volume::{
+use crate::commands::making::{
     Made, make_log, refuse_kept, refuse_mounted, refuse_region, refuse_unmakable, unmount_first,
 };
 use crate::output::{Output, Progress};

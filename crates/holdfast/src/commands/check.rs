@@ -6,7 +6,7 @@
 //! its home or its memory is refused.
 //! Never: changes anything; looks at a volume that is served.
 
-use crate::commands::volume::{aloud, refuse_mounted};
+use crate::commands::making::{aloud, refuse_mounted};
 use crate::output::{Output, Progress};
 use holdfast_attach::bond::{Bond, Loss, RegionNote};
 use holdfast_attach::foreseen::{Seen, changed_by_others, foresee};

@@ -7,7 +7,7 @@
 //! Never: reads or needs a configuration file.
 
 use crate::cli::RunArgs;
-use crate::commands::volume::{Made, make_log_of};
+use crate::commands::making::{Made, make_log_of};
 use crate::output::Progress;
 use holdfast_attach::bond::lent;
 use holdfast_attach::made::is_made;

@@ -12,11 +12,11 @@ use holdfast_config::problem::Outcome;
 use holdfast_config::sizes::rounded;
 use holdfast_config::verdict_text;
 use holdfast_machine::configuration;
+use holdfast_process::snapshots::of;
 use holdfast_snapshot::Snapshot;
 use std::fmt::Write;
 use std::path::Path;
 
-use holdfast_process::snapshots::of;
 /// Does what is asked of snapshots.
 pub(crate) fn snapshot(config: &Path, command: SnapshotCommand, output: Output) -> Outcome<()> {
     let config = configuration::load(config)?;

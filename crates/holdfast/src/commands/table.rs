@@ -18,10 +18,10 @@ use holdfast_io::private;
 use holdfast_machine::configuration;
 use holdfast_machine::found::verdict_of_table;
 use holdfast_process::link;
+use holdfast_process::tables::{close, failed, is_made, open};
 use serde_json::json;
 use std::path::Path;
 
-use holdfast_process::tables::{close, failed, is_made, open};
 /// Does what is asked of tables.
 pub(crate) fn table(config: &Path, command: TableCommand, output: Output) -> Outcome<()> {
     let config = configuration::load(config)?;

@@ -4,8 +4,10 @@
 //! gone by then. A `snapshot` that fails leaves the guest running and no snapshot.
 //! Never: adds to what the machine is; QEMU's arguments are the user's, and three more.
 
+mod saving;
 mod served;
 
+use self::saving::{STATE_PATIENCE, can_be_saved, ignore_shared, memory, quoted, save_state};
 use crate::cli::vm::VmCommand;
 use crate::output::Output;
 use crate::vm::{Qmp, QmpError, Snapshot, Taken};
@@ -15,10 +17,10 @@ use holdfast_config::problem::{Outcome, Problem};
 use holdfast_io::private;
 use holdfast_keeper::keeper::taken;
 use holdfast_machine::configuration;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitCode};
 use std::time::{Duration, Instant};
 
@@ -27,12 +29,6 @@ const START_PATIENCE: Duration = Duration::from_secs(30);
 
 /// How often it is tried.
 const TRY_EVERY: Duration = Duration::from_millis(5);
-
-/// How long QEMU may take for its state, which is small.
-const STATE_PATIENCE: Duration = Duration::from_secs(60);
-
-/// With it, memory that is a shared file stays out of the state.
-const IGNORE_SHARED: &str = "x-ignore-shared";
 
 /// What to do where something has the name of the control socket.
 const ELSEWHERE: &str = "nothing was changed; end that machine, or move away what is no socket; \
@@ -170,51 +166,4 @@ fn snapshot(folder: &Path, output: Output) -> Outcome<ExitCode> {
 fn save(kept: &Snapshot, qmp: &mut Qmp, taken: &Taken) -> Result<(), QmpError> {
     save_state(kept, qmp)?;
     Ok(kept.keep(taken)?)
-}
-
-/// Has the guest stand still, and its state in a file.
-fn save_state(kept: &Snapshot, qmp: &mut Qmp) -> Result<(), QmpError> {
-    kept.make_state()?;
-    qmp.ask("stop", &json!({}))?;
-    ignore_shared(qmp)?;
-    let to = format!("exec:cat > {}", quoted(&kept.state()));
-    qmp.ask("migrate", &json!({ "uri": to }))?;
-    qmp.wait_for_migration(STATE_PATIENCE)
-}
-
-fn ignore_shared(qmp: &mut Qmp) -> Result<(), QmpError> {
-    let capability = json!({ "capability": IGNORE_SHARED, "state": true });
-    qmp.ask("migrate-set-capabilities", &json!({ "capabilities": [capability] })).map(drop)
-}
-
-/// The files that are the guest's memory. Memory that is no shared file would be in no state.
-fn memory(qmp: &mut Qmp) -> Result<Vec<PathBuf>, QmpError> {
-    let backends = qmp.ask("query-memdev", &json!({}))?;
-    let backends = backends.as_array().cloned().unwrap_or_default();
-    let path = |backend: &Value, qmp: &mut Qmp| {
-        let id = backend["id"].as_str()?;
-        let property = json!({ "path": format!("/objects/{id}"), "property": "mem-path" });
-        let path = qmp.ask("qom-get", &property).ok()?;
-        (backend["share"] == true).then(|| path.as_str().map(PathBuf::from))?
-    };
-    let paths: Option<Vec<PathBuf>> = backends.iter().map(|it| path(it, qmp)).collect();
-    let why = "the guest's memory is no shared file; see `holdfast vm boot --help`";
-    paths.filter(|paths| !paths.is_empty()).ok_or_else(|| QmpError::Refused(why.into()))
-}
-
-/// Whether QEMU saves such a machine at all; the guest is not to stand still for a refusal.
-fn can_be_saved(qmp: &mut Qmp) -> Result<(), QmpError> {
-    let told = qmp.ask("query-migrate", &json!({}))?;
-    let Some(why) = told["blocked-reasons"][0].as_str() else { return Ok(()) };
-    let remedy = match why.contains("vhost") {
-        true => "; give it its disks by NBD or as files, instead of vhost-user",
-        false => "",
-    };
-    let why = why.trim_end_matches('.');
-    Err(QmpError::Refused(format!("it cannot save this machine ({why}){remedy}")))
-}
-
-/// A path for the shell that QEMU starts.
-fn quoted(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }

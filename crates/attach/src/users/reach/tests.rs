@@ -1,6 +1,7 @@
 //! Whom the kernel lets into a home is who could have got at it.
 
 use super::*;
+use crate::users::Place;
 use rustix::fs::{Mode, OFlags, chmod, chown, open};
 use rustix::process::{Gid, Uid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};

@@ -4,7 +4,8 @@
 //! those before it are appended.
 //! Never: appends a record that its log's own reader could not decode, as far as its format tells.
 
-use super::{open, records, what, write_problem};
+use super::opened::{open, what, write_problem};
+use super::records;
 use crate::cli::log::Existing;
 use crate::output::Output;
 use holdfast_config::exit::Exit;

@@ -4,7 +4,7 @@
 //! that are on the disk.
 //! Never: compares; `make bench-log` does.
 
-use super::{AnyLog, what, write_problem};
+use super::opened::{AnyLog, what, write_problem};
 use crate::commands::folder::Folder;
 use crate::output::{Output, Progress};
 use holdfast_config::exit::Exit;

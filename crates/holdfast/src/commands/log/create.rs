@@ -3,7 +3,8 @@
 //! Promise: an empty log with the label that was asked for, or nothing that counts as one.
 //! Never: overwrites anything.
 
-use super::{AnyLog, keys};
+use super::keys;
+use super::opened::AnyLog;
 use crate::cli::log::CreateArgs;
 use crate::output::Output;
 use holdfast_attach::logs::THE_DISK;

@@ -5,7 +5,8 @@
 //! Never: keeps more in memory than the log's reader does.
 
 use super::look::{Looked, look};
-use super::{records, replay_problem, write_problem};
+use super::opened::{replay_problem, write_problem};
+use super::records;
 use crate::cli::log::Existing;
 use crate::output::{Output, read_to_end, write_line};
 use holdfast_config::problem::Outcome;

@@ -5,7 +5,7 @@
 //! Never: changes a log that it cannot open, or that says nothing of its records: that is somebody
 //! else's to open, with its memory.
 
-use super::{AnyLog, open_problem, open_with};
+use super::opened::{AnyLog, open_problem, open_with};
 use crate::cli::log::Existing;
 use crate::commands::log::keys;
 use holdfast_config::problem::Outcome;

@@ -5,7 +5,7 @@
 //! known; the old log stays as it is.
 //! Never: writes anything if it is only asked what it would do.
 
-use super::{open_problem, what};
+use super::opened::{open_problem, stretch, what};
 use crate::output::{Output, Progress};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
@@ -76,8 +76,7 @@ fn text(done: &Repaired, to: Option<&Path>) -> String {
 }
 
 fn json(done: &Repaired, is_dry: bool) -> Value {
-    let stretches =
-        |stretches: &[Stretch]| stretches.iter().map(super::stretch).collect::<Vec<_>>();
+    let stretches = |stretches: &[Stretch]| stretches.iter().map(stretch).collect::<Vec<_>>();
     let broken = |set: &BrokenSet| {
         let BrokenSet { lsn, records, readable, .. } = set;
         json!({ "lsn": lsn.get(), "records": records, "readable": readable })

@@ -4,8 +4,9 @@
 //! a sealed one without its keys, what its files say by themselves, and why it is no more.
 //! Never: shows the end of a log that it has not opened.
 
+use super::keys;
 use super::look::is_left_as_it_is;
-use super::{AnyLog, keys, open_problem};
+use super::opened::{AnyLog, open_problem};
 use crate::cli::log::Existing;
 use crate::output::Output;
 use holdfast_config::problem::Outcome;

@@ -5,7 +5,8 @@
 //! Never: reads what lies before them; changes a log that it follows.
 
 use super::look::{AnyWatch, look};
-use super::{keys, open_problem, records, replay_problem, write_problem};
+use super::opened::{open_problem, replay_problem, write_problem};
+use super::{keys, records};
 use crate::cli::log::Existing;
 use crate::output::{Output, write_line};
 use holdfast_config::problem::Outcome;

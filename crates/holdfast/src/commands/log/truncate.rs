@@ -3,7 +3,7 @@
 //! Promise: when it ends the checkpoint or the cut is on the disk, or nothing has changed.
 //! Never: takes away a record on the other side of the position.
 
-use super::{Opened, open, what, write_problem};
+use super::opened::{Opened, open, what, write_problem};
 use crate::cli::log::{Existing, TruncateArgs};
 use crate::output::Output;
 use holdfast_config::exit::Exit;

@@ -4,7 +4,7 @@
 //! exit code, and every stretch is named with file and byte.
 //! Never: changes anything; looks at a log that somebody has open.
 
-use super::{open_problem, what};
+use super::opened::{open_problem, stretch, what};
 use crate::output::{Output, Progress};
 use holdfast_attach::logs::in_the_way;
 use holdfast_config::exit::Exit;
@@ -109,7 +109,7 @@ fn json(found: &Verified) -> Value {
         "verdict": verdict,
         "damaged": found.damaged.iter().map(damage).collect::<Vec<_>>(),
         "spoilt": found.spoilt.iter().map(|it| &it.name).collect::<Vec<_>>(),
-        "holes": found.holes.iter().map(super::stretch).collect::<Vec<_>>(),
+        "holes": found.holes.iter().map(stretch).collect::<Vec<_>>(),
         "parity": found.parity.as_ref().map(|parity| json!({
             "stripes": parity.stripes,
             "sound": parity.sound,

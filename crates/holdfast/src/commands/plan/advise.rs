@@ -4,7 +4,8 @@
 //! size that was tried.
 //! Never: reserves anything.
 
-use super::{bytes, long_text, refused, request_text, system, system_json, system_text, write};
+use super::printed::{bytes, long_text, refused, request_text, system_json, system_text, write};
+use super::system;
 use crate::cli::plan::System;
 use crate::output::{Output, Progress};
 use holdfast_config::problem::Outcome;

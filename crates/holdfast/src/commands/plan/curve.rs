@@ -3,7 +3,8 @@
 //! Promise: a line for each interval, from none to very short ones.
 //! Never: chooses one.
 
-use super::{say, steady_json, system, system_json, system_text, write};
+use super::printed::{say, steady_json, system_json, system_text, write};
+use super::system;
 use crate::cli::plan::System;
 use crate::output::{Output, Progress};
 use holdfast_config::problem::Outcome;

@@ -4,7 +4,7 @@
 //! where they do by much.
 //! Never: calls a difference small that is not.
 
-use super::{say, write};
+use super::printed::{say, write};
 use crate::output::{Output, Progress};
 use holdfast_config::problem::Outcome;
 use holdfast_plan::paper::{Compared, Named, compare, run};

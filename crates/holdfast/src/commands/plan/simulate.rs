@@ -3,7 +3,8 @@
 //! Promise: one interval, and the time after a crash.
 //! Never: compares.
 
-use super::{long_text, refused, request_text, steady_json, system, system_json, system_text};
+use super::printed::{long_text, refused, request_text, steady_json, system_json, system_text};
+use super::system;
 use crate::cli::plan::System;
 use crate::output::{Output, Progress};
 use holdfast_config::problem::Outcome;

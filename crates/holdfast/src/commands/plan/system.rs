@@ -4,7 +4,7 @@
 //! that is wrong.
 //! Never: guesses the size of a database or of memory.
 
-use super::refused;
+use super::printed::refused;
 use crate::cli::plan::{CleanPagesName, ColdPagesName, PlanFile, Settings, System};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};

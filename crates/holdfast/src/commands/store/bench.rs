@@ -5,7 +5,7 @@
 //! Never: compares.
 
 use super::bank::{BRANCHES, Bank, Measured};
-use super::{failed, what};
+use super::opened::{failed, what};
 use crate::commands::folder::Folder;
 use crate::output::{Output, Progress};
 use holdfast_config::exit::Exit;

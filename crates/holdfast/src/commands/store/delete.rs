@@ -3,8 +3,8 @@
 //! Promise: the key is gone, on the disk, when this ends well.
 //! Never: makes a tree, or takes a key that was not there for one that was deleted.
 
-use super::bytes;
 use super::door::Door;
+use super::opened::bytes;
 use crate::cli::store::InTree;
 use crate::output::Output;
 use holdfast_config::exit::Exit;

@@ -4,9 +4,9 @@
 //! last only where nothing can be missing then.
 //! Never: changes a store whose log has its newest records in memory that somebody else has.
 
-use super::{Opened, open_problem, what};
+use super::opened::{Opened, open_problem, what};
 use crate::cli::store::StoreArgs;
-use crate::commands::volume;
+use crate::commands::making::aloud;
 use crate::output::Progress;
 use holdfast_attach::bond::RegionNote;
 use holdfast_attach::remedy::accept_memory_lost;
@@ -61,7 +61,7 @@ impl Door<'_> {
         self.refuse_without_memory(what(doing, directory), directory, place.log())?;
         let mut progress = Progress::new();
         let say = || progress.say(&format!("opening the store in {}", directory.display()));
-        let opened = volume::aloud(say, || Store::open_at(place, config));
+        let opened = aloud(say, || Store::open_at(place, config));
         let (store, recovery) = opened.map_err(|error| problem(&error))?;
         Ok(Opened { store, recovery, doing, directory })
     }

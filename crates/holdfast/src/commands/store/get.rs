@@ -3,8 +3,8 @@
 //! Promise: prints the value of a key, spelled so that `put` takes it again.
 //! Never: takes a key without a value for one with an empty value.
 
-use super::bytes;
 use super::door::Door;
+use super::opened::bytes;
 use crate::cli::store::InTree;
 use crate::output::Output;
 use crate::spelling;

@@ -5,7 +5,7 @@
 //! Never: has more of the lines in memory than one transaction has.
 
 use super::door::Door;
-use super::{Opened, what};
+use super::opened::{Opened, what};
 use crate::cli::store::InTree;
 use crate::output::{Output, Progress};
 use crate::spelling;

@@ -3,8 +3,8 @@
 //! Promise: the key has the value, on the disk, when this ends well.
 //! Never: leaves half of it.
 
-use super::bytes;
 use super::door::Door;
+use super::opened::bytes;
 use crate::cli::store::InTree;
 use crate::output::Output;
 use holdfast_config::problem::Outcome;

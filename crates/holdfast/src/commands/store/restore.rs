@@ -4,7 +4,7 @@
 //! Never: changes what it is made from; overwrites anything.
 
 use super::door::Door;
-use super::what;
+use super::opened::what;
 use crate::cli::store::StoreArgs;
 use crate::moment::time;
 use crate::output::{Output, Progress};

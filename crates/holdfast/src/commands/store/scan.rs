@@ -4,8 +4,8 @@
 //! it again.
 //! Never: keeps more in memory than one transaction reads.
 
-use super::bytes;
 use super::door::Door;
+use super::opened::bytes;
 use crate::cli::store::{InTree, ScanArgs};
 use crate::output::{Output, read_to_end, write_line};
 use crate::spelling;

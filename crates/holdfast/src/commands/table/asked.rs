@@ -3,12 +3,12 @@
 //! Promise: a request that reads is answered as of one moment, with nothing changed.
 //! Never: opens tables that the server has.
 
-use super::{failed, is_made, open};
 use holdfast_client::protocol::{Status as HelloStatus, TABLE_PREFIX};
 use holdfast_client::{ConnectError, ResponderClient};
 use holdfast_config::Config;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
+use holdfast_process::tables::{failed, is_made, open};
 use holdfast_table::{Answer, Outcome as Done, Request, Schema, Tables, decode_answer};
 
 /// The lowest name there can be.

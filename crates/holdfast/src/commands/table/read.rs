@@ -4,12 +4,12 @@
 //! Never: keeps more rows in memory than one request answers, or changes one.
 
 use super::asked::Asked;
-use super::failed;
 use super::values::{data, key_of, line, parse_fields, table_data, table_line};
 use crate::cli::table::{InTables, RowsArgs};
 use crate::output::{Output, read_to_end, write_line};
 use holdfast_config::Config;
 use holdfast_config::problem::Outcome;
+use holdfast_process::tables::failed;
 use holdfast_table::{Edge, Outcome as Done, Range, Request, Row, Schema};
 use std::io::{self, BufWriter, Write, stdout};
 

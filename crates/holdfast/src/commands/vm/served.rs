@@ -4,7 +4,7 @@
 //! goes on afterwards, whether the snapshot was made or not.
 //! Never: touches memory or disks before the snapshot is known to fit the machine.
 
-use super::{can_be_saved, memory, save_state};
+use super::saving::{can_be_saved, memory, save_state};
 use crate::output::Output;
 use crate::vm::{Qmp, QmpError, ServiceError, Snapshot, SnapshotService, Taken, part};
 use holdfast_config::Config;
