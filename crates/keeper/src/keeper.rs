@@ -12,19 +12,23 @@ mod disks;
 mod ending;
 pub mod handover;
 mod heard;
+mod held;
 mod kept;
 mod last_word;
 pub mod left;
 pub mod listeners;
 pub mod memory;
 mod pace;
+mod part_names;
 mod peers;
 mod pursued;
+mod remains;
 mod restart;
 mod server;
 mod spawn;
 mod supervisor;
 pub mod taken;
+mod tcp_table;
 mod upgrade;
 mod upgraded;
 pub mod whose;
@@ -231,7 +235,7 @@ impl Keeper {
 
     /// Ends what outlived an earlier keeper whose volumes this one takes up.
     pub fn end_remains(&self, config: &Config) {
-        kept::end_remains(&self.manager, config);
+        remains::end_remains(&self.manager, config);
     }
 
     /// Does what a client asks.
@@ -413,7 +417,7 @@ impl Keeper {
         }
         attempt.waits_for("the disks of its home and its log");
         let verdict = verdict(name, &volume, power)?;
-        let back = kept::take_back(&self.manager, name, &volume);
+        let back = remains::take_back(&self.manager, name, &volume);
         let (taken, decided) = match back {
             // It was noted when it was attached.
             Some(taken) => (taken, None),

@@ -5,9 +5,9 @@
 //! Never: touches what is in home, log or region.
 
 use super::handover::Handover;
+use super::held::Held;
 use super::kept::Kept;
 use super::listeners::{Listeners, refuse_connected};
-use super::spawn::Held;
 use super::whose::{front_end_of, refuse_kept_by_another};
 use crate::orders::{Orders, Server, Task};
 use holdfast_attach::foreseen::Decided;

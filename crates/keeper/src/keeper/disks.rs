@@ -5,10 +5,12 @@
 //! Never: changes a disk's region.
 
 use super::copies::cut_off;
-use super::kept::{Kept, take_back_mount};
+use super::held::Held;
+use super::kept::Kept;
 use super::memory::Memories;
 use super::pace::{OFTEN, Pace, SELDOM};
-use super::spawn::{Held, OWN_BINARY};
+use super::remains::take_back_mount;
+use super::spawn::OWN_BINARY;
 use super::supervisor::{Snapshot, State, Supervised};
 use super::{PROGRESS_EVERY, Progress, RETRY_EVERY, Refuse, attach, upgrade};
 use crate::orders::{Orders, Server, Task};

@@ -5,9 +5,10 @@
 //! their files go with them.
 //! Never: takes a client, or a place where somebody else listens.
 
-use super::kept::{part_name, socket_name};
+use super::part_names::{part_name, socket_name};
 use super::peers;
 use super::taken;
+use super::tcp_table::parse_tcp;
 use crate::orders::SocketOrders;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
@@ -18,7 +19,7 @@ use holdfast_machine::service_manager::ServiceManager;
 use holdfast_peers::refuse_descriptors;
 use rustix::net::{SocketAddrUnix, sockopt};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -254,24 +255,6 @@ fn tcp_connections(table: &[u8], bound: SocketAddr) -> usize {
         })
     };
     text.lines().filter(ends_there).count()
-}
-
-/// The kernel prints an address as numbers of 32 bits, each as it lies in memory.
-pub(super) fn parse_tcp(text: &str) -> Option<(IpAddr, u16)> {
-    let (ip, port) = text.split_once(':')?;
-    let word = |index: usize| {
-        let word = u32::from_str_radix(ip.get(8 * index..8 * index + 8)?, 16).ok()?;
-        Some(u32::from_be(word))
-    };
-    let ip = match ip.len() {
-        8 => IpAddr::V4(Ipv4Addr::from_bits(word(0)?)),
-        _ => {
-            let words = [word(0)?, word(1)?, word(2)?, word(3)?];
-            let bits = words.iter().fold(0, |bits, word| bits << 32 | u128::from(*word));
-            IpAddr::V6(Ipv6Addr::from_bits(bits))
-        }
-    };
-    Some((ip, u16::from_str_radix(port, 16).ok()?))
 }
 
 #[cfg(test)]

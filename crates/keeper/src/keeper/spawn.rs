@@ -5,8 +5,7 @@
 //! Never: waits for it.
 
 use super::handover::Handover;
-use super::kept::Kept;
-use super::listeners::Listeners;
+use super::held::Held;
 use crate::orders::{Orders, ServerOrders};
 use crate::pulse::Pulse;
 use holdfast_config::exit::Exit;
@@ -21,39 +20,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 
 /// The binary that the keeper runs, even if the file was replaced since.
 pub(crate) const OWN_BINARY: &str = "/proc/self/exe";
-
-/// The descriptors that outlive a front end.
-#[derive(Debug)]
-pub(crate) struct Held {
-    /// The home, opened before the mount covered it. A disk has none.
-    pub home: Option<OwnedFd>,
-    /// The log directory, unless the server has it.
-    pub log: Option<OwnedFd>,
-    /// The FUSE connection while it is mounted.
-    pub fuse: Option<Arc<OwnedFd>>,
-    /// Where users of its disk connect.
-    pub listeners: Listeners,
-    /// Their connections between two front ends.
-    pub handover: Option<Handover>,
-    /// Somebody keeps copies in case the keeper is killed.
-    pub kept: Option<Kept>,
-    /// A front end of an earlier keeper may have read requests from the mount.
-    pub was_served: bool,
-}
-
-impl Held {
-    /// Nobody comes to the volume any more, and who is there is cut off.
-    pub(crate) fn close_to_users(&mut self) {
-        self.fuse = None;
-        self.listeners = Listeners::default();
-        self.handover = None;
-        self.kept = None;
-    }
-}
 
 /// Starts a front end from this binary. Its reports come out of the pipe, which ends when the
 /// process does.

@@ -11,11 +11,12 @@ mod watch;
 
 use super::Progress;
 use super::heard::{Heard, start_heard};
+use super::held::Held;
 use super::memory;
 use super::memory::{Astray, Memories};
 use super::pace::{Pace, SELDOM};
 use super::restart::{Death, Deaths, Decision, SHORT_PAUSE};
-use super::spawn::{Held, start_front};
+use super::spawn::start_front;
 use super::upgrade::{Request, Upgrade};
 use crate::orders::{Orders, Report, Task};
 use crate::pulse::Pulse;
