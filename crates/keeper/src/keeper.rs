@@ -36,7 +36,7 @@ pub mod whose;
 pub(crate) use server::ServerSnapshot;
 pub(crate) use supervisor::{Snapshot, State};
 
-use crate::control::{Answer, Command};
+use crate::control::protocol::{Answer, Command};
 use crate::report::{KeeperStatus, StatusReport, UPGRADE, VolumeStatus};
 use attempt::Attempt;
 use disks::DiskFronts;

@@ -4,7 +4,7 @@
 //! configuration names.
 //! Never: takes one that is ending, or has ended, for one that lives.
 
-use crate::control::listens;
+use crate::control::connect::listens;
 use holdfast_attach::observe::observe;
 use holdfast_config::VolumeConfig;
 use holdfast_config::exit::Exit;
