@@ -22,8 +22,9 @@ use snapshot::SnapshotStatus;
 use table::TableStatus;
 
 use crate::keeper::memory::Astray;
+use crate::keeper::server::snapshot::ServerSnapshot;
+use crate::keeper::supervisor::snapshot::{Snapshot, State};
 use crate::keeper::whose::refuse_kept_by_another;
-use crate::keeper::{ServerSnapshot, Snapshot, State};
 use crate::pulse::why_stopped;
 use holdfast_attach::bond::Loss;
 use holdfast_attach::made::may_be_made;

@@ -4,7 +4,8 @@
 //! attaches it; for how long it goes on, and what it waits for, is told at any time.
 //! Never: attaches anything.
 
-use super::{Attached, PROGRESS_EVERY};
+use super::attached::Attached;
+use super::progress::PROGRESS_EVERY;
 use holdfast_config::problem::Outcome;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

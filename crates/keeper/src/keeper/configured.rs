@@ -5,8 +5,10 @@
 //! one that was given back, and that the configuration does not have like this, is forgotten.
 //! Never: gives a volume back because the configuration does not have it.
 
+use super::attached::Attached;
 use super::server;
-use super::{Attached, Entry, Keeper, State};
+use super::supervisor::snapshot::State;
+use super::{Entry, Keeper};
 use crate::orders;
 use crate::report::{CAME_LATER, START_AGAIN};
 use holdfast_config::exit::Exit;

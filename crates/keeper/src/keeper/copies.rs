@@ -6,8 +6,9 @@
 //! Never: cuts off somebody who is seen to have a file, a directory or a mapping of it, or to have
 //! mounted something of it.
 
-use super::Attached;
-use super::supervisor::{Snapshot, Supervised};
+use super::attached::Attached;
+use super::supervisor::Supervised;
+use super::supervisor::snapshot::Snapshot;
 use holdfast_machine::mounts::elsewhere::{FileSystem, KeptBy, PASSING, copies_text};
 use holdfast_machine::threads::thread;
 use std::sync::Arc;

@@ -6,8 +6,10 @@
 //! says what it could not do.
 //! Never: ends a process that may have the only memory of what was acknowledged.
 
-use super::supervisor::State;
-use super::{Attached, Entry, Keeper, NOT_ATTACHED, PROGRESS_EVERY, RETRY_EVERY, left};
+use super::attached::Attached;
+use super::progress::{PROGRESS_EVERY, RETRY_EVERY};
+use super::supervisor::snapshot::State;
+use super::{Entry, Keeper, NOT_ATTACHED, left};
 use holdfast_attach::observe::look;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};

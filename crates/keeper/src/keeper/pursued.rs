@@ -6,7 +6,8 @@
 
 use super::disks::Means;
 use super::pace::{OFTEN, Pace};
-use super::{Keeper, Progress, server};
+use super::progress::Progress;
+use super::{Keeper, server};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_machine::threads::thread;

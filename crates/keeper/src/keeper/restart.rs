@@ -8,6 +8,7 @@
 
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::Problem;
+use holdfast_config::shortage::AGAIN;
 use std::time::Duration;
 
 /// A front end that served and lived this long was well; the count of deaths begins anew. One that
@@ -119,6 +120,14 @@ impl Deaths {
             count => Decision::StartAfter(BACK_OFF * (1 << (count - 2))),
         }
     }
+}
+
+/// The problem of what is tried again for as long as it lasts.
+pub(crate) fn until_it_passes(problem: Problem) -> Problem {
+    if problem.remedy.starts_with(AGAIN) {
+        return problem;
+    }
+    Problem { remedy: format!("{AGAIN} until there is room: end some processes"), ..problem }
 }
 
 #[cfg(test)]

@@ -6,19 +6,21 @@
 //! Never: opens a region, a log or a disk; it removes a region that its log needs no more.
 
 mod awaited;
+pub(crate) mod snapshot;
+mod state;
 
 use super::heard::{Heard, start_heard};
-use super::memory::{self, Astray, Memories};
-use super::restart::{Death, Deaths, Decision};
+use super::memory::{self, Memories};
+use super::progress::{self, Progress, RETRY_EVERY, Refuse};
+use super::restart::{Death, Deaths, Decision, until_it_passes};
+use super::signs::{new_pulse, silence, tell_astray, unanswered};
 use super::spawn::{OWN_BINARY, start_server};
-use super::supervisor::{State, new_pulse, silence, tell_astray, unanswered, until_it_passes};
+use super::supervisor::snapshot::State;
 use super::taken;
 use super::upgrade::{END_PATIENCE, Request, Upgrade, open_binary};
-use super::{Progress, RETRY_EVERY, Refuse};
 use crate::orders;
 use crate::orders::{DiskOrders, LogOrders, ServerOrders, ServerReady, ServerReport};
-use crate::pulse::Pulse;
-use awaited::{Awaited, are_empty};
+use awaited::are_empty;
 use holdfast_attach::bond::RegionNote;
 use holdfast_attach::observe::look;
 use holdfast_client::protocol::{DISK_PREFIX, LOG_PREFIX, TABLE_PREFIX, VOLUME_PREFIX};
@@ -32,18 +34,20 @@ use holdfast_machine::found::{memory_of, verdict_of_log};
 use holdfast_machine::holders::Holder;
 use holdfast_machine::lock::{holder_of_directory, take_directory};
 use holdfast_machine::signals::is_from_outside;
-use holdfast_machine::standstill::{Look, Marks, Standstill};
+use holdfast_machine::standstill::{Look, Standstill};
 use holdfast_machine::threads;
 use holdfast_memory::{Medium, Region};
 use holdfast_peers::refuse_descriptors;
 use rustix::process::{Pid, Signal, kill_process};
+use snapshot::ServerSnapshot;
+use state::{Awaited, Event, Held, Running, Shared, Supervisor, Untaken};
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -56,46 +60,6 @@ const DRAIN_PATIENCE: Duration = Duration::from_secs(120);
 /// Everybody may connect to the server's socket.
 const EVERYBODY: u32 = 0o666;
 
-/// What is known of the server.
-#[derive(Clone, Debug)]
-pub struct ServerSnapshot {
-    /// Where it is in its life.
-    pub state: State,
-    /// Why, when it was given up.
-    pub problem: Option<Problem>,
-    /// The newest complaint.
-    pub last_error: Option<String>,
-    /// What it said at its last start, once there was one.
-    pub ready: Option<ServerReady>,
-    /// The process, while there is one.
-    pub pid: Option<u32>,
-    /// Servers that died and were replaced.
-    pub restarts: u64,
-    /// Servers that were replaced on request.
-    pub upgrades: u64,
-    /// Longest time without a server that answers, since the first one did.
-    pub longest_stall: Duration,
-    /// That it stands still, and why.
-    pub standstills: Vec<Standstill>,
-    /// What of each log that it serves to programs stands still.
-    pub logs: BTreeMap<String, Vec<Standstill>>,
-    /// The services whose memory has lost its name.
-    pub astray: BTreeMap<String, Astray>,
-    /// Why programs do not find its socket, if they do not, and what to do.
-    pub unreached: Option<String>,
-}
-
-#[derive(Debug)]
-struct Shared {
-    snapshot: Mutex<ServerSnapshot>,
-    changed: Condvar,
-    /// Signs of life of whichever server there is.
-    pulse: Pulse,
-    /// All that the keeper holds, and what of it this one serves, by service.
-    memories: Arc<Memories>,
-    media: BTreeMap<String, Medium>,
-}
-
 /// The server, seen from the keeper.
 #[derive(Debug)]
 pub(crate) struct ServerLife {
@@ -103,70 +67,6 @@ pub(crate) struct ServerLife {
     shared: Arc<Shared>,
     events: Sender<Event>,
     thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-enum Event {
-    Said(u64, ServerReport),
-    Ended(u64, ExitStatus),
-    Upgrade(Request),
-    Stop,
-    /// After [`Event::Stop`]: what has not begun to serve is waited for no longer.
-    GiveUp,
-}
-
-/// What outlives every server.
-struct Held {
-    listener: NamedListener,
-    directories: Vec<OwnedFd>,
-    orders: ServerOrders,
-    /// What could not even be handed to a server yet.
-    unserved: Vec<Untaken>,
-}
-
-/// A log whose directory could not be taken, and why.
-struct Untaken {
-    service: String,
-    log: ServedLogConfig,
-    why: Problem,
-}
-
-/// A server process.
-struct Running {
-    number: u64,
-    pid: u32,
-    started: Instant,
-    was_ready: bool,
-    fault: Option<Problem>,
-    /// Told to end; killed then.
-    kill_at: Option<Instant>,
-}
-
-struct Supervisor {
-    held: Held,
-    binary: OwnedFd,
-    shared: Arc<Shared>,
-    events: Receiver<Event>,
-    sender: Sender<Event>,
-    deaths: Deaths,
-    running: Option<Running>,
-    starts: u64,
-    /// When the next one starts, if none runs.
-    due: Option<Instant>,
-    upgrade: Option<Upgrade>,
-    stalled: Option<Instant>,
-    is_stopping: bool,
-    /// It stood still at the last look.
-    stands_still: bool,
-    /// What earlier looks saw of the logs that it serves to programs.
-    marks: BTreeMap<String, Marks>,
-    /// The services whose memory had lost its name at the last look.
-    astray: BTreeMap<String, Astray>,
-    /// What somebody else has.
-    awaited: Awaited,
-    /// The server was told to end so that the next one takes up more.
-    is_renewing: bool,
-    /// What this server was not told to serve, and why.
-    left_out: Vec<(String, Problem)>,
 }
 
 /// The directory of a log that may be served.
@@ -390,61 +290,8 @@ impl ServerLife {
             if is_forced() && !std::mem::replace(&mut is_told, true) {
                 let _ = self.events.send(Event::GiveUp);
             }
-            std::thread::sleep(super::LOOK_EVERY);
+            std::thread::sleep(progress::LOOK_EVERY);
         }
-    }
-}
-
-impl Shared {
-    fn new(pulse: Pulse, memories: Arc<Memories>, media: BTreeMap<String, Medium>) -> Shared {
-        let snapshot = ServerSnapshot {
-            state: State::Starting,
-            problem: None,
-            last_error: None,
-            ready: None,
-            pid: None,
-            restarts: 0,
-            upgrades: 0,
-            longest_stall: Duration::ZERO,
-            standstills: Vec::new(),
-            logs: BTreeMap::new(),
-            astray: BTreeMap::new(),
-            unreached: None,
-        };
-        let snapshot = Mutex::new(snapshot);
-        Shared { snapshot, changed: Condvar::new(), pulse, memories, media }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ServerSnapshot> {
-        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The services whose memory has lost its name, and how.
-    fn astray(&self) -> BTreeMap<String, Astray> {
-        let astray = |(of, it): (&String, &Medium)| Some((of.clone(), self.memories.astray(it)?));
-        self.media.iter().filter_map(astray).collect()
-    }
-
-    /// What keeps the memory of a service from having its name, if anything does.
-    fn hindrance(&self, service: &str) -> Option<Holder> {
-        self.memories.hindrance(self.media.get(service)?)
-    }
-
-    /// Why a server did not come to serve: see [`Memories::reason`].
-    fn reason(&self, said: Problem) -> Problem {
-        self.media.values().fold(said, |said, medium| self.memories.reason(medium, said))
-    }
-
-    /// The first service that is served and whose memory no next server would find. What is left
-    /// out as it is does not keep the others from anything.
-    fn hindered(&self) -> Option<(&String, Holder)> {
-        let mut served = self.media.iter().filter(|(_, medium)| self.memories.is_served(medium));
-        served.find_map(|(of, medium)| Some((of, self.memories.hindrance(medium)?)))
-    }
-
-    fn change(&self, with: impl FnOnce(&mut ServerSnapshot)) {
-        with(&mut self.lock());
-        self.changed.notify_all();
     }
 }
 

@@ -7,125 +7,41 @@
 
 mod reach;
 mod replace;
+pub(crate) mod snapshot;
+mod state;
 mod watch;
+mod words;
 
-use super::Progress;
 use super::heard::{Heard, start_heard};
 use super::held::Held;
 use super::memory;
-use super::memory::{Astray, Memories};
+use super::memory::Memories;
 use super::pace::{Pace, SELDOM};
-use super::restart::{Death, Deaths, Decision, SHORT_PAUSE};
+use super::progress::Progress;
+use super::restart::{Death, Deaths, Decision, SHORT_PAUSE, until_it_passes};
+use super::signs::{new_pulse, silence, unanswered};
 use super::spawn::start_front;
 use super::upgrade::{Request, Upgrade};
 use crate::orders::{Orders, Report, Task};
-use crate::pulse::Pulse;
 use holdfast_config::claims::Verdict;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
-use holdfast_config::shortage::{AGAIN, LACKING};
 use holdfast_machine::signals::is_from_outside;
-use holdfast_machine::standstill::Standstill;
 use holdfast_machine::threads;
 use holdfast_memory::Medium;
 use rustix::process::{Pid, Signal, kill_process};
-use serde::{Deserialize, Serialize};
+use snapshot::{Snapshot, State};
+use state::{Event, Front, Phase, Shared, Supervisor, Watch};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use watch::{LOOK_EVERY, Watch};
-pub(super) use watch::{new_pulse, silence, tell_astray, unanswered};
-
-/// Where a volume is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// The first front end is starting, or recovering what was left.
-    Starting,
-    /// A front end serves.
-    Serving,
-    /// The front end died; programs wait for the next one.
-    Restarting,
-    /// Front ends died at every start; programs wait, memory and mount are kept.
-    GivenUp,
-    /// Unmounted; what is in memory is on its way to disk and home.
-    Detaching,
-    /// Given back: the home is complete.
-    Detached,
-    /// It could not be attached, or not be detached; nothing is mounted.
-    Failed,
-}
-
-impl State {
-    /// The word used in messages and reports.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            State::Starting => "starting",
-            State::Serving => "serving",
-            State::Restarting => "restarting",
-            State::GivenUp => "given up",
-            State::Detaching => "detaching",
-            State::Detached => "detached",
-            State::Failed => "failed",
-        }
-    }
-
-    /// True when nothing more happens unless somebody asks for it.
-    pub(super) fn is_over(self) -> bool {
-        matches!(self, State::Detached | State::Failed)
-    }
-}
-
-/// What is known of a volume's front end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snapshot {
-    /// Where the volume is in its life.
-    pub state: State,
-    /// Why, for `GivenUp` and `Failed`.
-    pub problem: Option<Problem>,
-    /// The newest thing a front end complained about.
-    pub last_error: Option<String>,
-    /// What recovery said at the last start.
-    pub recovery: Option<String>,
-    /// What acknowledgements mean, by the front end that has mapped the memory.
-    pub verdict: Option<Verdict>,
-    /// The process, while there is one.
-    pub front_end_pid: Option<u32>,
-    /// Front ends that died and were replaced since the volume was attached.
-    pub restarts: u64,
-    /// Front ends that were replaced on request.
-    pub upgrades: u64,
-    /// Longest time without a front end that serves, since the first one did.
-    pub longest_stall: Duration,
-    /// What stands still, and why.
-    pub standstills: Vec<Standstill>,
-    /// Nobody reaches it any more, wherever else it is mounted.
-    pub is_cut_off: bool,
-    /// So many processes had nothing but a copy of the mount when it was cut off.
-    pub copies_cut_off: usize,
-    /// Connections that end with the front end, whatever takes its place.
-    pub mortal_connections: u64,
-    /// That the memory has lost its name, if it has.
-    pub astray: Option<Astray>,
-}
-
-/// The snapshot, and a bell that rings when it changes.
-#[derive(Debug)]
-struct Shared {
-    snapshot: Mutex<Snapshot>,
-    changed: Condvar,
-    /// Signs of life of whichever front end there is.
-    pulse: Pulse,
-    /// What a front end serves that has its memory itself.
-    /// All that the keeper holds, and what of it is this one's.
-    memories: Arc<Memories>,
-    medium: Medium,
-}
+use watch::LOOK_EVERY;
+use words::{died_text, front_end_of, still_waited_for};
 
 /// A volume that was attached, seen from the keeper.
 #[derive(Debug)]
@@ -133,72 +49,6 @@ pub(crate) struct Supervised {
     shared: Arc<Shared>,
     events: Sender<Event>,
     thread: Option<JoinHandle<()>>,
-}
-
-/// What the supervising thread hears.
-enum Event {
-    Said(Report),
-    Ended(ExitStatus),
-    Unmounted,
-    CutOff,
-    TryAgain,
-    LetGo(Problem),
-    Upgrade(Request),
-}
-
-/// A front-end process that runs.
-struct Front {
-    task: Task,
-    started: Instant,
-    was_ready: bool,
-    fault: Option<Problem>,
-    /// What became of what was in memory.
-    drained: Option<String>,
-    /// Told to end; killed then.
-    kill_at: Option<Instant>,
-}
-
-/// What the supervising thread is doing.
-enum Phase {
-    /// A process runs.
-    Running(Front),
-    /// The next one starts then.
-    Waiting(Task, Instant),
-    /// Nothing runs until somebody asks.
-    Idle,
-    /// The volume is no longer attached.
-    Over,
-}
-
-struct Supervisor {
-    orders: Orders,
-    held: Held,
-    /// What front ends are started from.
-    binary: OwnedFd,
-    upgrade: Option<Upgrade>,
-    /// The front end was told to end so that the next one takes clients where they come.
-    is_renewing: bool,
-    shared: Arc<Shared>,
-    events: Receiver<Event>,
-    sender: Sender<Event>,
-    deaths: Deaths,
-    /// The attempts to have back what somebody else has.
-    pace: Pace,
-    /// Since when programs wait.
-    stalled: Option<Instant>,
-    /// A front end was started on the mount and may have read requests from it.
-    has_started: bool,
-    /// By a front end of an earlier keeper.
-    was_served: bool,
-    was_ever_ready: bool,
-    is_unmounted: bool,
-    /// What was given up is to be tried again as soon as the drain after it has ended.
-    is_wanted_again: bool,
-    /// Why the volume is let go as it is.
-    let_go: Option<Problem>,
-    /// Takes the mount away when the volume never served.
-    unmount: fn(&Orders),
-    watch: Watch,
 }
 
 impl Supervised {
@@ -315,9 +165,9 @@ impl Supervised {
     /// `whose` is what it serves, for people.
     pub(crate) fn upgrade(&self, whose: &str, binary: &Path, say: Progress<'_>) -> Outcome<()> {
         if let Some(hindrance) = self.shared.memories.hindrance(&self.shared.medium) {
-            return Err(memory::refuse_upgrade(&replace::front_end_of(whose), &hindrance));
+            return Err(memory::refuse_upgrade(&front_end_of(whose), &hindrance));
         }
-        Request::make(&replace::front_end_of(whose), binary, say, |request| {
+        Request::make(&front_end_of(whose), binary, say, |request| {
             drop(self.events.send(Event::Upgrade(request)));
         })
     }
@@ -327,29 +177,6 @@ impl Supervised {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-    }
-}
-
-impl Snapshot {
-    /// True when nothing more happens to the volume.
-    pub(crate) fn is_over(&self) -> bool {
-        self.state.is_over()
-    }
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Snapshot> {
-        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn change(&self, with: impl FnOnce(&mut Snapshot)) {
-        with(&mut self.lock());
-        self.changed.notify_all();
-    }
-
-    /// That the memory has lost its name, if it has.
-    fn astray(&self) -> Option<Astray> {
-        self.memories.astray(&self.medium)
     }
 }
 
@@ -700,43 +527,4 @@ impl Supervisor {
         });
         Phase::Over
     }
-}
-
-fn died_text(orders: &Orders, status: ExitStatus) -> Problem {
-    let what = format!("serving {}", orders.whose());
-    let why = format!("its front end died ({status})");
-    let again = start_again(orders);
-    let remedy = format!("see the keeper's log for its reason, and mend that; then `{again}`");
-    let passes = status.code() == Some(LACKING);
-    Problem { passes, ..Problem::new(Exit::Failed, what, why, remedy) }
-}
-
-/// The command that starts front ends once more.
-fn start_again(orders: &Orders) -> String {
-    match orders.volume {
-        Some(_) => format!("holdfast mount {}", orders.name),
-        None => format!("holdfast upgrade disk {}", orders.name),
-    }
-}
-
-/// The problem of something that programs go on waiting for, with what ends that.
-fn still_waited_for(orders: &Orders, problem: Problem) -> Problem {
-    let end = match orders.volume {
-        Some(_) => format!("holdfast umount {} --force", orders.name),
-        None => "holdfast shutdown".to_owned(),
-    };
-    let (again, remedy) = (start_again(orders), problem.remedy);
-    let remedy = format!(
-        "{remedy}. Programs that use it wait until it is mended and `{again}` has started it, or \
-         until `{end}` has them hear an error; memory and log are kept either way"
-    );
-    Problem { remedy, ..problem }
-}
-
-/// The problem of what is tried again for as long as it lasts.
-pub(super) fn until_it_passes(problem: Problem) -> Problem {
-    if problem.remedy.starts_with(AGAIN) {
-        return problem;
-    }
-    Problem { remedy: format!("{AGAIN} until there is room: end some processes"), ..problem }
 }

@@ -5,7 +5,7 @@
 //! Never: finds anything out.
 
 use super::{DiskStatus, LogStatus, ServerStatus, StatusReport, VolumeStatus};
-use crate::keeper::State;
+use crate::keeper::supervisor::snapshot::State;
 use holdfast_config::exit::Exit;
 use holdfast_machine::standstill::Standstill;
 use serde::{Deserialize, Serialize};

@@ -5,7 +5,7 @@
 
 use super::also;
 use super::section::{Shown, shown};
-use crate::keeper::ServerSnapshot;
+use crate::keeper::server::snapshot::ServerSnapshot;
 use holdfast_attach::bond::Loss;
 use holdfast_attach::observe::{Observation, observe};
 use holdfast_client::protocol::LOG_PREFIX;

@@ -5,7 +5,7 @@
 
 use super::of;
 use super::section::{Shown, shown};
-use crate::keeper::ServerSnapshot;
+use crate::keeper::server::snapshot::ServerSnapshot;
 use holdfast_client::protocol::SNAPSHOT_PREFIX;
 use holdfast_config::claims::Verdict;
 use holdfast_config::sizes::rounded;

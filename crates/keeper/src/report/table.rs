@@ -4,7 +4,7 @@
 //! Never: opens their store.
 
 use super::section::{Shown, shown};
-use crate::keeper::ServerSnapshot;
+use crate::keeper::server::snapshot::ServerSnapshot;
 use holdfast_config::claims::Verdict;
 use holdfast_config::verdict_lines;
 use holdfast_config::{Config, TableConfig};

@@ -6,8 +6,9 @@
 //! Never: ends a server for what is not free; nor, for what is free and still cannot be taken up,
 //! more often than [`SELDOM`].
 
-use super::{Held, Running, State, Supervisor};
+use super::state::{Held, Running, Supervisor};
 use crate::keeper::pace::{Pace, SELDOM};
+use crate::keeper::supervisor::snapshot::State;
 use crate::keeper::upgrade::END_PATIENCE;
 use crate::orders::ServerOrders;
 use holdfast_client::protocol::{DISK_PREFIX, SNAPSHOT_PREFIX, TABLE_PREFIX};
@@ -23,16 +24,6 @@ use std::time::Instant;
 
 /// What is added to what ends somebody's use.
 const THEN: &str = "it is taken up as soon as nobody has it";
-
-/// What earlier looks saw.
-#[derive(Debug, Default)]
-pub(super) struct Awaited {
-    /// The services that could not be taken up.
-    services: Vec<String>,
-    /// The services that nobody else had at the last look.
-    free: BTreeSet<String>,
-    pace: Pace,
-}
 
 impl Supervisor {
     /// The services that somebody else has, or had when they were to be taken up. A server that was

@@ -5,7 +5,9 @@
 //! Never: ends a front end whose memory the next one would not find, or whose connections would end
 //! with it.
 
-use super::{Front, State, Supervisor, start_again};
+use super::snapshot::State;
+use super::state::{Front, Supervisor};
+use super::words::start_again;
 use crate::keeper::taken;
 use crate::keeper::upgrade::END_PATIENCE;
 use crate::orders::Task;

@@ -4,18 +4,15 @@
 //! one does not come up, the old one is started again, and finds them too.
 //! Never: gives up on a volume; deaths are counted elsewhere.
 
-use super::{Front, Phase, State, Supervisor};
+use super::snapshot::State;
+use super::state::{Front, Phase, Supervisor};
+use super::words::front_end_of;
 use crate::keeper::restart::Deaths;
 use crate::keeper::upgrade::{END_PATIENCE, Request, Upgrade};
 use crate::orders::Task;
 use holdfast_config::problem::Problem;
 use rustix::process::Signal;
 use std::time::Instant;
-
-/// What is replaced, for people.
-pub(super) fn front_end_of(whose: &str) -> String {
-    format!("the front end of {whose}")
-}
 
 impl Supervisor {
     pub(super) fn begin_upgrade(&mut self, request: Request, phase: Phase) -> Phase {

@@ -5,54 +5,15 @@
 //! and in the keeper's log once.
 //! Never: ends what stands still: it has lost nothing, and goes on when its reason is gone.
 
-use super::{Snapshot, State, Supervisor};
-use crate::pulse::{Pulse, what_it_does, why_silent};
+use super::snapshot::{Snapshot, State};
+use super::state::Supervisor;
+use crate::keeper::signs::{silence, tell_astray, unanswered};
 use holdfast_attach::observe::look;
-use holdfast_config::exit::Exit;
-use holdfast_config::problem::{Outcome, Problem};
-use holdfast_machine::standstill::{Marks, Standstill};
+use holdfast_machine::standstill::Standstill;
 use std::time::{Duration, Instant};
 
 /// How often is looked.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
-
-/// What earlier looks saw of this front end.
-#[derive(Debug, Default)]
-pub(super) struct Watch {
-    marks: Marks,
-    /// What stood still at the last look.
-    told: bool,
-    /// The memory had lost its name at the last look.
-    astray: bool,
-}
-
-/// For signs of life of the processes that serve this.
-pub(crate) fn new_pulse(whose: &str) -> Outcome<Pulse> {
-    Pulse::new().map_err(|error| {
-        let what = format!("preparing to watch over {whose}");
-        Problem::caused(Exit::Failed, what, error, "see whether descriptors or memory ran out")
-    })
-}
-
-/// That a process gives no sign of life, and why, if it does not.
-pub(crate) fn silence(pulse: &Pulse, pid: Option<u32>, who: &str) -> Option<Standstill> {
-    let (pid, silence) = (pid?, pulse.silence()?);
-    let what = format!("{who} (process {pid}) gives no sign of life: {}", why_silent(pid));
-    Some(Standstill::new(what, silence))
-}
-
-/// That a process has taken a request and does not answer it, if it does not. One that gives no
-/// sign of life says nothing of its requests.
-pub(crate) fn unanswered(pulse: &Pulse, pid: Option<u32>, who: &str) -> Option<Standstill> {
-    let pid = pid.filter(|_| pulse.silence().is_none())?;
-    let (time, thread, doing) = pulse.unanswered()?;
-    let does = what_it_does(pid, thread);
-    let what = format!(
-        "{who} (process {pid}) has not answered {doing}: {does}; see whether the disks below it \
-         answer"
-    );
-    Some(Standstill::new(what, time))
-}
 
 impl Supervisor {
     /// Looks once more.
@@ -82,15 +43,6 @@ impl Supervisor {
             (false, true) => tracing::info!(volume, "goes on"),
             _ => {}
         }
-    }
-}
-
-/// Says once that memory has lost its name, and once that it has it again.
-pub(crate) fn tell_astray(whose: &str, astray: Option<&str>, was_astray: bool) {
-    match astray {
-        Some(why) if !was_astray => tracing::error!("{whose}: {why}"),
-        None if was_astray => tracing::info!("{whose}: its memory has its name again"),
-        _ => {}
     }
 }
 
