@@ -6,7 +6,7 @@
 
 use super::supervisor::Supervised;
 use super::supervisor::snapshot::Snapshot;
-use crate::report::VolumeStatus;
+use crate::report::volume::VolumeStatus;
 use holdfast_attach::observe::observe;
 use holdfast_config::VolumeConfig;
 use holdfast_config::claims::{PowerSource, Verdict};
