@@ -4,46 +4,26 @@
 //! when it is unmounted; one volume's trouble is not another's.
 //! Never: opens a region to serve it, opens a log, or applies anything: front ends do.
 
-pub mod attach;
-mod attached;
-mod attempt;
 mod configured;
-mod copies;
-mod disks;
 mod ending;
-pub mod handover;
-mod heard;
-mod held;
-mod kept;
-mod last_word;
-pub mod left;
-pub mod listeners;
-pub mod memory;
-mod pace;
-mod part_names;
-mod peers;
-mod progress;
 mod pursued;
-mod remains;
-mod restart;
-pub(crate) mod server;
-mod signs;
-mod spawn;
-pub(crate) mod supervisor;
-pub mod taken;
-mod tcp_table;
-mod upgrade;
 mod upgraded;
-pub mod whose;
 
-pub use attached::kept_elsewhere;
-pub use progress::Progress;
+pub use crate::attached::kept_elsewhere;
+pub use crate::progress::Progress;
 
+use crate::attached::Attached;
+use crate::attempt::Attempt;
 use crate::control::protocol::{Answer, Command};
+use crate::disks::DiskFronts;
+use crate::last_word::LastWord;
+use crate::memory::Memories;
+use crate::progress::{LOOK_EVERY, PROGRESS_EVERY, Refuse};
 use crate::report::{KeeperStatus, StatusReport, UPGRADE, VolumeStatus};
-use attached::Attached;
-use attempt::Attempt;
-use disks::DiskFronts;
+use crate::server::ServerLife;
+use crate::supervisor::Supervised;
+use crate::supervisor::snapshot::{Snapshot, State};
+use crate::{attach, copies, remains, spawn, upgrade};
 use holdfast_attach::observe::observe;
 use holdfast_client::protocol::VOLUME_PREFIX;
 use holdfast_config::exit::Exit;
@@ -57,17 +37,11 @@ use holdfast_machine::mounts::elsewhere::{FileSystem, PASSING, copies_text};
 use holdfast_machine::mounts::served::mount_of;
 use holdfast_machine::service_manager::ServiceManager;
 use holdfast_machine::threads::during;
-use last_word::LastWord;
-use memory::Memories;
-use progress::{LOOK_EVERY, PROGRESS_EVERY, Refuse};
-use server::ServerLife;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
-use supervisor::Supervised;
-use supervisor::snapshot::{Snapshot, State};
 
 /// The kernel ends almost every other process before one with this score.
 const OOM_SCORE: &str = "-900";

@@ -23,8 +23,8 @@ pub(crate) use volume::NOT_MADE;
 pub use volume::{ATTACHING, OUT_OF_PLACE, VolumeStatus};
 pub(crate) use words::UPGRADE;
 
-use crate::keeper::server::snapshot::ServerSnapshot;
-use crate::keeper::supervisor::snapshot::Snapshot;
+use crate::server::snapshot::ServerSnapshot;
+use crate::supervisor::snapshot::Snapshot;
 use disk::DiskStatus;
 use holdfast_config::Config;
 use holdfast_config::problem::Outcome;

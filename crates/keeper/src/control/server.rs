@@ -6,7 +6,8 @@
 //! Never: outlives its keeper; lets the keeper's process end between an act and its answer.
 
 use super::protocol::{Answer, Command, Line, PROTOCOL, Request};
-use crate::keeper::{Keeper, taken};
+use crate::keeper::Keeper;
+use crate::taken;
 use holdfast_config::Address;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};

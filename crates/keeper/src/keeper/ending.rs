@@ -6,10 +6,11 @@
 //! says what it could not do.
 //! Never: ends a process that may have the only memory of what was acknowledged.
 
-use super::attached::Attached;
-use super::progress::{PROGRESS_EVERY, RETRY_EVERY};
-use super::supervisor::snapshot::State;
-use super::{Entry, Keeper, NOT_ATTACHED, left};
+use super::{Entry, Keeper, NOT_ATTACHED};
+use crate::attached::Attached;
+use crate::left;
+use crate::progress::{PROGRESS_EVERY, RETRY_EVERY};
+use crate::supervisor::snapshot::State;
 use holdfast_attach::observe::look;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};

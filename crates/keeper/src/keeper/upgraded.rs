@@ -5,7 +5,7 @@
 //! Never: replaces anything itself.
 
 use super::Keeper;
-use super::progress::Progress;
+use crate::progress::Progress;
 use crate::report::{CAME_LATER, START_AGAIN};
 use holdfast_config::Way;
 use holdfast_config::exit::Exit;

@@ -6,9 +6,9 @@
 use super::nbd_tls::NbdTlsStatus;
 use super::section::{Shown, shown};
 use super::words::{UPGRADE, astray_text, mortal_text, of, verdict_with};
-use crate::keeper::memory::Astray;
-use crate::keeper::server::snapshot::ServerSnapshot;
-use crate::keeper::supervisor::snapshot::Snapshot;
+use crate::memory::Astray;
+use crate::server::snapshot::ServerSnapshot;
+use crate::supervisor::snapshot::Snapshot;
 use holdfast_blocks::Vdisk;
 use holdfast_client::protocol::DISK_PREFIX;
 use holdfast_config::claims::{Failure, Verdict};

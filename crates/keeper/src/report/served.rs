@@ -5,7 +5,7 @@
 
 use super::section::{Shown, shown};
 use super::words::{UPGRADE, also, astray_text, is_given_up, verdict_with};
-use crate::keeper::server::snapshot::ServerSnapshot;
+use crate::server::snapshot::ServerSnapshot;
 use holdfast_attach::bond::Loss;
 use holdfast_attach::observe::{Observation, observe};
 use holdfast_client::protocol::LOG_PREFIX;

@@ -5,7 +5,7 @@
 
 use super::section::{Shown, shown};
 use super::words::{is_given_up, of};
-use crate::keeper::server::snapshot::ServerSnapshot;
+use crate::server::snapshot::ServerSnapshot;
 use holdfast_client::protocol::SNAPSHOT_PREFIX;
 use holdfast_config::claims::Verdict;
 use holdfast_config::sizes::rounded;

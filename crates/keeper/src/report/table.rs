@@ -5,7 +5,7 @@
 
 use super::section::{Shown, shown};
 use super::words::{UPGRADE, astray_text, is_given_up, of, verdict_with};
-use crate::keeper::server::snapshot::ServerSnapshot;
+use crate::server::snapshot::ServerSnapshot;
 use holdfast_config::claims::Verdict;
 use holdfast_config::verdict_lines;
 use holdfast_config::{Config, TableConfig};

@@ -3,9 +3,9 @@
 //! Promise: the same fact has the same words, whatever it is of.
 //! Never: finds anything out.
 
-use crate::keeper::memory::Astray;
-use crate::keeper::server::snapshot::ServerSnapshot;
-use crate::keeper::supervisor::snapshot::State;
+use crate::memory::Astray;
+use crate::server::snapshot::ServerSnapshot;
+use crate::supervisor::snapshot::State;
 use holdfast_config::claims::Verdict;
 
 /// What an upgrade of a front end will cost its clients.

@@ -6,9 +6,9 @@
 //! Never: cuts off somebody who is seen to have a file, a directory or a mapping of it, or to have
 //! mounted something of it.
 
-use super::attached::Attached;
-use super::supervisor::Supervised;
-use super::supervisor::snapshot::Snapshot;
+use crate::attached::Attached;
+use crate::supervisor::Supervised;
+use crate::supervisor::snapshot::Snapshot;
 use holdfast_machine::mounts::elsewhere::{FileSystem, KeptBy, PASSING, copies_text};
 use holdfast_machine::threads::thread;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Has those who keep copies of its mount alone be cut off, whether somebody waits for that or not.
-pub(super) fn watch_volume(name: &str, attached: &Arc<Attached>) {
+pub(crate) fn watch_volume(name: &str, attached: &Arc<Attached>) {
     let (whose, attached) = (format!("volume {name}"), attached.clone());
     let told = whose.clone();
     let watch = move || {
@@ -44,7 +44,7 @@ fn watch(whose: &str, file_system: &FileSystem, supervised: &Supervised) {
 }
 
 /// Cuts off those who have copies alone. Nobody else keeps what is unmounted here by now.
-pub(super) fn cut_off(whose: &str, file_system: &FileSystem, supervised: &Supervised) {
+pub(crate) fn cut_off(whose: &str, file_system: &FileSystem, supervised: &Supervised) {
     let is_mounted = file_system.mount().is_some();
     if let Some(KeptBy::Copied(processes)) = file_system.kept().filter(|_| !is_mounted) {
         tracing::warn!("{whose}: {}", copies_text(processes));

@@ -96,20 +96,20 @@ impl Memories {
 
     /// Before a process looks for it: gives memory that is held its name back, if that leads
     /// nowhere, and holds what there is.
-    pub(super) fn put_back(&self, medium: &Medium, whose: &str) -> Outcome<()> {
+    pub(crate) fn put_back(&self, medium: &Medium, whose: &str) -> Outcome<()> {
         self.of(medium).map_or(Ok(()), |it| lock(&it).put_back(whose))
     }
 
     /// Holds what this process has just begun to serve: what was there before, or what it made.
     /// False if that is other memory than what is held, which it must not serve.
     #[must_use]
-    pub(super) fn hold(&self, medium: &Medium, pid: u32) -> bool {
+    pub(crate) fn hold(&self, medium: &Medium, pid: u32) -> bool {
         self.of(medium).is_none_or(|it| lock(&it).hold(pid))
     }
 
     /// Nobody is to go on with it, and `is_at_home` if nothing is in it alone. What could be, and
     /// nobody else would find, is held on.
-    pub(super) fn let_go(&self, medium: &Medium, is_at_home: bool) {
+    pub(crate) fn let_go(&self, medium: &Medium, is_at_home: bool) {
         let Some(held) = self.of(medium) else { return };
         let mut held = lock(&held);
         if is_at_home || matches!(held.leads(), Some(Leads::Here) | None) {
@@ -118,13 +118,13 @@ impl Memories {
     }
 
     /// That a process serves it and no other would find it, if that is so.
-    pub(super) fn astray(&self, medium: &Medium) -> Option<Astray> {
+    pub(crate) fn astray(&self, medium: &Medium) -> Option<Astray> {
         lock(&self.of(medium)?).astray()
     }
 
     /// Why a process did not come to serve: what it says, unless it looked for memory that is held
     /// and has lost its name. That is no loss, and the next process is given the name back.
-    pub(super) fn reason(&self, medium: &Medium, said: Problem) -> Problem {
+    pub(crate) fn reason(&self, medium: &Medium, said: Problem) -> Problem {
         let is_misplaced = || self.of(medium).is_some_and(|it| lock(&it).is_misplaced());
         if !said.exit.stays() || !is_misplaced() {
             return said;
@@ -135,23 +135,23 @@ impl Memories {
     }
 
     /// What keeps memory that is held from having its name, if anything does.
-    pub(super) fn hindrance(&self, medium: &Medium) -> Option<Holder> {
+    pub(crate) fn hindrance(&self, medium: &Medium) -> Option<Holder> {
         lock(&self.of(medium)?).hindrance()
     }
 
     /// Whether a process serves what is held.
-    pub(super) fn is_served(&self, medium: &Medium) -> bool {
+    pub(crate) fn is_served(&self, medium: &Medium) -> bool {
         self.of(medium).is_some_and(|it| lock(&it).file.as_ref().is_some_and(is_locked))
     }
 
     /// Whether the name leads to what nobody here has held.
-    pub(super) fn leads_elsewhere(&self, medium: &Medium) -> bool {
+    pub(crate) fn leads_elsewhere(&self, medium: &Medium) -> bool {
         let leads = self.of(medium).and_then(|it| lock(&it).leads());
         matches!(leads, Some(Leads::Elsewhere))
     }
 
     /// The keeper ends: what has lost its name gets it back, or another one; each of those is told.
-    pub(super) fn leave(&self) -> Vec<Problem> {
+    pub(crate) fn leave(&self) -> Vec<Problem> {
         let all = std::mem::take(&mut *self.lock());
         let left: Vec<_> = all.values().filter_map(|it| lock(it).leave().err()).collect();
         left.iter().for_each(|problem| tracing::error!("{problem}"));
@@ -360,7 +360,7 @@ fn unbarred(path: &Path) -> String {
 }
 
 /// What to do about memory that was left beside its name.
-pub(super) fn put_under_its_name(path: impl Display, left: impl Display) -> String {
+pub(crate) fn put_under_its_name(path: impl Display, left: impl Display) -> String {
     format!("move what is at {path} away, if anything is, and {left} there")
 }
 
@@ -383,6 +383,6 @@ fn is_same(one: &File, other: &File) -> bool {
 }
 
 /// Refuses to end a process whose successor would not find the memory.
-pub(super) fn refuse_upgrade(whose: &str, (why, remedy): &Holder) -> Problem {
+pub(crate) fn refuse_upgrade(whose: &str, (why, remedy): &Holder) -> Problem {
     Problem::new(Exit::Failed, format!("upgrading {whose}"), why, format!("it goes on; {remedy}"))
 }

@@ -5,10 +5,10 @@
 //! given back is kept no longer.
 //! Never: uses a part of what was kept beside parts of its own.
 
-use super::held::Held;
-use super::kept::Kept;
-use super::listeners::Listeners;
-use super::part_names::{part_name, socket_name};
+use crate::held::Held;
+use crate::kept::Kept;
+use crate::listeners::Listeners;
+use crate::part_names::{part_name, socket_name};
 use holdfast_attach::observe::observe;
 use holdfast_config::{Config, DiskConfig, VolumeConfig, Way};
 use holdfast_machine::holders::signal;

@@ -5,11 +5,11 @@
 //! their files go with them.
 //! Never: takes a client, or a place where somebody else listens.
 
-use super::part_names::{part_name, socket_name};
-use super::peers;
-use super::taken;
-use super::tcp_table::parse_tcp;
 use crate::orders::SocketOrders;
+use crate::part_names::{part_name, socket_name};
+use crate::peers;
+use crate::taken;
+use crate::tcp_table::parse_tcp;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::{Address, Protocol, VolumeConfig};

@@ -9,17 +9,17 @@ mod awaited;
 pub(crate) mod snapshot;
 mod state;
 
-use super::heard::{Heard, start_heard};
-use super::memory::{self, Memories};
-use super::progress::{self, Progress, RETRY_EVERY, Refuse};
-use super::restart::{Death, Deaths, Decision, until_it_passes};
-use super::signs::{new_pulse, silence, tell_astray, unanswered};
-use super::spawn::{OWN_BINARY, start_server};
-use super::supervisor::snapshot::State;
-use super::taken;
-use super::upgrade::{END_PATIENCE, Request, Upgrade, open_binary};
+use crate::heard::{Heard, start_heard};
+use crate::memory::{self, Memories};
 use crate::orders;
 use crate::orders::{DiskOrders, LogOrders, ServerOrders, ServerReady, ServerReport};
+use crate::progress::{self, Progress, RETRY_EVERY, Refuse};
+use crate::restart::{Death, Deaths, Decision, until_it_passes};
+use crate::signs::{new_pulse, silence, tell_astray, unanswered};
+use crate::spawn::{OWN_BINARY, start_server};
+use crate::supervisor::snapshot::State;
+use crate::taken;
+use crate::upgrade::{END_PATIENCE, Request, Upgrade, open_binary};
 use awaited::are_empty;
 use holdfast_attach::bond::RegionNote;
 use holdfast_attach::observe::look;
@@ -273,7 +273,7 @@ impl ServerLife {
     }
 
     /// Refuses to end a process that needs memory which no successor would find.
-    pub(super) fn refuse_astray(&self, whose: &str) -> Outcome<()> {
+    pub(crate) fn refuse_astray(&self, whose: &str) -> Outcome<()> {
         let refuse = |(of, (why, remedy)): (&String, Holder)| {
             Err(memory::refuse_upgrade(whose, &(format!("{of}: {why}"), remedy)))
         };
@@ -643,7 +643,7 @@ fn unreached(socket: &Path, error: &std::io::Error) -> String {
 }
 
 /// A volume that came to the queue after the server was started.
-pub(super) fn not_served() -> Problem {
+pub(crate) fn not_served() -> Problem {
     let why = "the server does not have its log";
     let remedy = "the server has what was configured when the keeper started: start that again";
     Problem::new(Exit::Usage, "attaching the volume by way of the queue", why, remedy)

@@ -4,18 +4,18 @@
 //! runs, or there is a reason why not; what was acknowledged is in the disk's region.
 //! Never: changes a disk's region.
 
-use super::copies::cut_off;
-use super::held::Held;
-use super::kept::Kept;
-use super::memory::Memories;
-use super::pace::{OFTEN, Pace, SELDOM};
-use super::progress::{PROGRESS_EVERY, Progress, RETRY_EVERY, Refuse};
-use super::remains::take_back_mount;
-use super::spawn::OWN_BINARY;
-use super::supervisor::Supervised;
-use super::supervisor::snapshot::{Snapshot, State};
-use super::{attach, upgrade};
+use crate::copies::cut_off;
+use crate::held::Held;
+use crate::kept::Kept;
+use crate::memory::Memories;
 use crate::orders::{Orders, Server, Task};
+use crate::pace::{OFTEN, Pace, SELDOM};
+use crate::progress::{PROGRESS_EVERY, Progress, RETRY_EVERY, Refuse};
+use crate::remains::take_back_mount;
+use crate::spawn::OWN_BINARY;
+use crate::supervisor::Supervised;
+use crate::supervisor::snapshot::{Snapshot, State};
+use crate::{attach, upgrade};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::{Config, DiskConfig, Way};

@@ -8,9 +8,9 @@
 use super::snapshot::State;
 use super::state::{Front, Supervisor};
 use super::words::start_again;
-use crate::keeper::taken;
-use crate::keeper::upgrade::END_PATIENCE;
 use crate::orders::Task;
+use crate::taken;
+use crate::upgrade::END_PATIENCE;
 use holdfast_config::Address;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};

@@ -3,9 +3,9 @@
 //! Promise: whoever asks has all of it at once.
 //! Never: finds anything out.
 
-use crate::keeper::memory::Astray;
-use crate::keeper::supervisor::snapshot::State;
+use crate::memory::Astray;
 use crate::orders::ServerReady;
+use crate::supervisor::snapshot::State;
 use holdfast_config::problem::Problem;
 use holdfast_machine::standstill::Standstill;
 use std::collections::BTreeMap;

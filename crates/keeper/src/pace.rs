@@ -9,25 +9,25 @@ use std::time::{Duration, Instant};
 /// The first pause; it doubles from there.
 const FIRST: Duration = Duration::from_millis(500);
 /// The longest pause before an attempt that costs little and holds nobody up.
-pub(super) const OFTEN: Duration = Duration::from_secs(5);
+pub(crate) const OFTEN: Duration = Duration::from_secs(5);
 /// The longest pause before one that ends a process which others use, or starts one in vain.
-pub(super) const SELDOM: Duration = Duration::from_secs(60);
+pub(crate) const SELDOM: Duration = Duration::from_secs(60);
 
 /// The attempts at one thing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     attempts: u32,
     due: Option<Instant>,
 }
 
 impl Pace {
     /// Whether the next attempt may be made.
-    pub(super) fn is_due(&self, now: Instant) -> bool {
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.due.is_none_or(|due| due <= now)
     }
 
     /// One more attempt is made; returns the pause before the next, `longest` at most.
-    pub(super) fn attempt(&mut self, now: Instant, longest: Duration) -> Duration {
+    pub(crate) fn attempt(&mut self, now: Instant, longest: Duration) -> Duration {
         let pause = FIRST.saturating_mul(1 << self.attempts.min(16)).min(longest);
         self.attempts = self.attempts.saturating_add(1);
         self.due = Some(now + pause);

@@ -7,10 +7,10 @@
 //! more often than [`SELDOM`].
 
 use super::state::{Held, Running, Supervisor};
-use crate::keeper::pace::{Pace, SELDOM};
-use crate::keeper::supervisor::snapshot::State;
-use crate::keeper::upgrade::END_PATIENCE;
 use crate::orders::ServerOrders;
+use crate::pace::{Pace, SELDOM};
+use crate::supervisor::snapshot::State;
+use crate::upgrade::END_PATIENCE;
 use holdfast_client::protocol::{DISK_PREFIX, SNAPSHOT_PREFIX, TABLE_PREFIX};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::Problem;

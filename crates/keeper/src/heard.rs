@@ -11,7 +11,7 @@ use std::process::{Child, ExitStatus};
 use std::sync::mpsc::channel;
 
 /// What a process tells.
-pub(super) enum Heard<R> {
+pub(crate) enum Heard<R> {
     Said(R),
     Ended(ExitStatus),
 }
@@ -19,7 +19,7 @@ pub(super) enum Heard<R> {
 /// Starts a process; `hear` is told on another thread what it says until it ends, then how it
 /// ended. Returns its number. The thread is made first: a process whose end nobody hears of would
 /// never be replaced.
-pub(super) fn start_heard<R: DeserializeOwned>(
+pub(crate) fn start_heard<R: DeserializeOwned>(
     start: impl FnOnce() -> Outcome<(Child, PipeReader)>,
     hear: impl Fn(Heard<R>) + Send + 'static,
 ) -> Outcome<u32> {

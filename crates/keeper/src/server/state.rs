@@ -4,13 +4,13 @@
 //! Never: does anything; the files beside it do, each its part.
 
 use super::snapshot::ServerSnapshot;
-use crate::keeper::memory::{Astray, Memories};
-use crate::keeper::pace::Pace;
-use crate::keeper::restart::Deaths;
-use crate::keeper::supervisor::snapshot::State;
-use crate::keeper::upgrade::{Request, Upgrade};
+use crate::memory::{Astray, Memories};
 use crate::orders::{ServerOrders, ServerReport};
+use crate::pace::Pace;
 use crate::pulse::Pulse;
+use crate::restart::Deaths;
+use crate::supervisor::snapshot::State;
+use crate::upgrade::{Request, Upgrade};
 use holdfast_config::ServedLogConfig;
 use holdfast_config::problem::Problem;
 use holdfast_io::private::NamedListener;

@@ -4,8 +4,8 @@
 //! of those that were there.
 //! Never: decides which parts.
 
-use super::listeners::Listeners;
-use super::part_names::socket_name;
+use crate::listeners::Listeners;
+use crate::part_names::socket_name;
 use holdfast_machine::service_manager::ServiceManager;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// Keeps the parts of one volume until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    pub(super) manager: Arc<ServiceManager>,
-    pub(super) names: Vec<String>,
+    pub(crate) manager: Arc<ServiceManager>,
+    pub(crate) names: Vec<String>,
 }
 
 impl Kept {
@@ -28,7 +28,7 @@ impl Kept {
         }
     }
 
-    pub(super) fn keep(&mut self, name: String, descriptor: BorrowedFd<'_>) {
+    pub(crate) fn keep(&mut self, name: String, descriptor: BorrowedFd<'_>) {
         self.manager.keep(&name, descriptor);
         self.names.push(name);
     }

@@ -3,7 +3,7 @@
 //! Promise: a word for every state in its life, the same in messages and reports.
 //! Never: finds anything out.
 
-use crate::keeper::memory::Astray;
+use crate::memory::Astray;
 use holdfast_config::claims::Verdict;
 use holdfast_config::problem::Problem;
 use holdfast_machine::standstill::Standstill;

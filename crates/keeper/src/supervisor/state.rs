@@ -4,13 +4,13 @@
 //! Never: does anything; the files beside it do, each its part.
 
 use super::snapshot::Snapshot;
-use crate::keeper::held::Held;
-use crate::keeper::memory::{Astray, Memories};
-use crate::keeper::pace::Pace;
-use crate::keeper::restart::Deaths;
-use crate::keeper::upgrade::{Request, Upgrade};
+use crate::held::Held;
+use crate::memory::{Astray, Memories};
 use crate::orders::{Orders, Report, Task};
+use crate::pace::Pace;
 use crate::pulse::Pulse;
+use crate::restart::Deaths;
+use crate::upgrade::{Request, Upgrade};
 use holdfast_config::problem::Problem;
 use holdfast_machine::standstill::Marks;
 use holdfast_memory::Medium;

@@ -7,9 +7,9 @@
 use super::snapshot::State;
 use super::state::{Front, Phase, Supervisor};
 use super::words::front_end_of;
-use crate::keeper::restart::Deaths;
-use crate::keeper::upgrade::{END_PATIENCE, Request, Upgrade};
 use crate::orders::Task;
+use crate::restart::Deaths;
+use crate::upgrade::{END_PATIENCE, Request, Upgrade};
 use holdfast_config::problem::Problem;
 use rustix::process::Signal;
 use std::time::Instant;

@@ -4,8 +4,8 @@
 //! told to, and hears no signal of the keeper's terminal.
 //! Never: waits for it.
 
-use super::handover::Handover;
-use super::held::Held;
+use crate::handover::Handover;
+use crate::held::Held;
 use crate::orders::{Orders, ServerOrders};
 use crate::pulse::Pulse;
 use holdfast_config::exit::Exit;

@@ -4,7 +4,7 @@
 //! process serves.
 //! Never: starts or ends a process; who supervises it does.
 
-use super::progress::Progress;
+use crate::progress::Progress;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use rustix::fs::{Mode, OFlags};

@@ -4,9 +4,9 @@
 //! what its front end knows.
 //! Never: attaches or ends anything.
 
-use super::supervisor::Supervised;
-use super::supervisor::snapshot::Snapshot;
 use crate::report::volume::VolumeStatus;
+use crate::supervisor::Supervised;
+use crate::supervisor::snapshot::Snapshot;
 use holdfast_attach::observe::observe;
 use holdfast_config::VolumeConfig;
 use holdfast_config::claims::{PowerSource, Verdict};
@@ -21,32 +21,32 @@ const UNSEEN: &str = "nobody is seen who keeps it, as by a mount namespace that 
 
 /// A volume that was attached.
 #[derive(Debug)]
-pub(super) struct Attached {
-    pub(super) volume: VolumeConfig,
-    pub(super) verdict: Verdict,
-    pub(super) power: PowerSource,
+pub(crate) struct Attached {
+    pub(crate) volume: VolumeConfig,
+    pub(crate) verdict: Verdict,
+    pub(crate) power: PowerSource,
     /// If it is mounted.
-    pub(super) file_system: Option<FileSystem>,
-    pub(super) supervised: Supervised,
+    pub(crate) file_system: Option<FileSystem>,
+    pub(crate) supervised: Supervised,
 }
 
 impl Attached {
-    pub(super) fn is_mounted(&self) -> bool {
+    pub(crate) fn is_mounted(&self) -> bool {
         self.mount().is_some()
     }
 
     /// What the keeper mounted, where it is now.
-    pub(super) fn mount(&self) -> Option<Mount> {
+    pub(crate) fn mount(&self) -> Option<Mount> {
         self.file_system.as_ref().and_then(FileSystem::mount)
     }
 
     /// Why programs do not find it where they look for it, if they do not, and what to do.
-    pub(super) fn out_of_place(&self, name: &str) -> Option<(String, String)> {
+    pub(crate) fn out_of_place(&self, name: &str) -> Option<(String, String)> {
         self.file_system.as_ref()?.out_of_place(name, self.volume.mount.as_deref()?)
     }
 
     /// Whether anybody may still reach its file system.
-    pub(super) fn is_connected(&self) -> bool {
+    pub(crate) fn is_connected(&self) -> bool {
         self.file_system.as_ref().is_some_and(FileSystem::is_connected)
     }
 
@@ -62,7 +62,7 @@ impl Attached {
     }
 
     /// Refuses to wait for those who keep what is unmounted here: they may for ever.
-    pub(super) fn refuse_kept(&self, name: &str, snapshot: &Snapshot) -> Outcome<()> {
+    pub(crate) fn refuse_kept(&self, name: &str, snapshot: &Snapshot) -> Outcome<()> {
         // Until it is, nobody keeps it for longer.
         let is_unmounted = !snapshot.is_cut_off && !self.is_mounted();
         let who = is_unmounted.then(|| self.kept_by(snapshot)).flatten();
@@ -70,11 +70,11 @@ impl Attached {
     }
 
     /// The verdict of the front end, which has seen the memory, once there is one.
-    pub(super) fn verdict(&self) -> Verdict {
+    pub(crate) fn verdict(&self) -> Verdict {
         self.supervised.snapshot().verdict.unwrap_or_else(|| self.verdict.clone())
     }
 
-    pub(super) fn status(&self, name: &str) -> VolumeStatus {
+    pub(crate) fn status(&self, name: &str) -> VolumeStatus {
         let observed = observe(&self.volume.medium());
         let snapshot = self.supervised.snapshot();
         let is_over = snapshot.is_over();

@@ -7,7 +7,7 @@
 
 use super::snapshot::{Snapshot, State};
 use super::state::Supervisor;
-use crate::keeper::signs::{silence, tell_astray, unanswered};
+use crate::signs::{silence, tell_astray, unanswered};
 use holdfast_attach::observe::look;
 use holdfast_machine::standstill::Standstill;
 use std::time::{Duration, Instant};

@@ -51,7 +51,7 @@ struct Seen {
 
 /// Connections at the socket of this path, those too that nobody has taken yet; none if the kernel
 /// does not say.
-pub(super) fn connections(path: &Path) -> Option<usize> {
+pub(crate) fn connections(path: &Path) -> Option<usize> {
     let wanted = file_at(path)?;
     let sockets = sockets()?;
     let of =
@@ -63,7 +63,7 @@ pub(super) fn connections(path: &Path) -> Option<usize> {
 
 /// The sockets that listen with a name from the file at this path, by their numbers; none if the
 /// kernel does not say.
-pub(super) fn listeners(path: &Path) -> Option<Vec<u32>> {
+pub(crate) fn listeners(path: &Path) -> Option<Vec<u32>> {
     let wanted = file_at(path)?;
     let sockets = sockets()?.into_iter();
     let there = sockets.filter(|it| (it.state, it.file) == (LISTENS, Some(wanted)));
@@ -71,7 +71,7 @@ pub(super) fn listeners(path: &Path) -> Option<Vec<u32>> {
 }
 
 /// Whether who connects at the path comes to this socket; none if the kernel does not say.
-pub(super) fn is_found(listener: impl AsFd, path: &Path) -> Option<bool> {
+pub(crate) fn is_found(listener: impl AsFd, path: &Path) -> Option<bool> {
     let number = fstat(listener).ok()?.st_ino as u32;
     let seen = sockets()?.into_iter().find(|it| it.number == number)?;
     // There are file systems that give their files another device than they are on.

@@ -4,7 +4,7 @@
 //! with what to do.
 //! Never: changes anything.
 
-use super::memory::{left_aside, put_under_its_name};
+use crate::memory::{left_aside, put_under_its_name};
 use crate::report::{NOT_MADE, VolumeStatus};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};

@@ -6,7 +6,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The kernel prints an address as numbers of 32 bits, each as it lies in memory.
-pub(super) fn parse_tcp(text: &str) -> Option<(IpAddr, u16)> {
+pub(crate) fn parse_tcp(text: &str) -> Option<(IpAddr, u16)> {
     let (ip, port) = text.split_once(':')?;
     let word = |index: usize| {
         let word = u32::from_str_radix(ip.get(8 * index..8 * index + 8)?, 16).ok()?;

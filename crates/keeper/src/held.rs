@@ -3,9 +3,9 @@
 //! Promise: they stay open from one front end to the next, until nobody is to come any more.
 //! Never: knows a process.
 
-use super::handover::Handover;
-use super::kept::Kept;
-use super::listeners::Listeners;
+use crate::handover::Handover;
+use crate::kept::Kept;
+use crate::listeners::Listeners;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 

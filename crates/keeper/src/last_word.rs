@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// What is said once, at the end.
 #[derive(Debug, Default)]
-pub(super) struct LastWord {
+pub(crate) struct LastWord {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -23,13 +23,13 @@ struct State {
 
 impl LastWord {
     /// Says it. The first one counts.
-    pub(super) fn say(&self, word: Outcome<()>) {
+    pub(crate) fn say(&self, word: Outcome<()>) {
         self.lock().word.get_or_insert(word);
         self.changed.notify_all();
     }
 
     /// Waits for it, and passes it on.
-    pub(super) fn hear(&self, pass_on: impl FnOnce(Outcome<()>)) {
+    pub(crate) fn hear(&self, pass_on: impl FnOnce(Outcome<()>)) {
         let mut state = self.lock();
         state.listeners += 1;
         let waited = self.changed.wait_while(state, |state| state.word.is_none());
@@ -42,7 +42,7 @@ impl LastWord {
     }
 
     /// Waits until all who wait for it have passed it on, but no longer than this.
-    pub(super) fn wait_until_heard(&self, patience: Duration) {
+    pub(crate) fn wait_until_heard(&self, patience: Duration) {
         drop(self.changed.wait_timeout_while(self.lock(), patience, |it| it.listeners > 0));
     }
 

@@ -4,12 +4,12 @@
 //! the path and says what to do; a refusal leaves nothing mounted.
 //! Never: touches what is in home, log or region.
 
-use super::handover::Handover;
-use super::held::Held;
-use super::kept::Kept;
-use super::listeners::{Listeners, refuse_connected};
-use super::whose::{front_end_of, refuse_kept_by_another};
+use crate::handover::Handover;
+use crate::held::Held;
+use crate::kept::Kept;
+use crate::listeners::{Listeners, refuse_connected};
 use crate::orders::{Orders, Server, Task};
+use crate::whose::{front_end_of, refuse_kept_by_another};
 use holdfast_attach::foreseen::Decided;
 use holdfast_attach::homes::{refuse_nested, refuse_strange};
 use holdfast_attach::observe::refuse_poisoned;
