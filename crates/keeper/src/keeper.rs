@@ -4,41 +4,28 @@
 //! when it is unmounted; one volume's trouble is not another's.
 //! Never: opens a region to serve it, opens a log, or applies anything: front ends do.
 
-pub mod attach;
-mod attempt;
 mod configured;
-mod copies;
-mod disks;
 mod ending;
-pub mod handover;
-mod heard;
-mod kept;
-mod last_word;
-pub mod left;
-pub mod listeners;
-pub mod memory;
-mod pace;
-mod peers;
 mod pursued;
-mod restart;
-mod server;
-mod spawn;
-mod supervisor;
-pub mod taken;
-mod upgrade;
 mod upgraded;
-pub mod whose;
 
-pub(crate) use server::ServerSnapshot;
-pub(crate) use supervisor::{Snapshot, State};
+pub use crate::attached::kept_elsewhere;
+pub use crate::progress::Progress;
 
-use crate::control::{Answer, Command};
+use crate::attached::Attached;
+use crate::attempt::Attempt;
+use crate::control::protocol::{Answer, Command};
+use crate::disks::DiskFronts;
+use crate::last_word::LastWord;
+use crate::memory::Memories;
+use crate::progress::{LOOK_EVERY, PROGRESS_EVERY, Refuse};
 use crate::report::{KeeperStatus, StatusReport, UPGRADE, VolumeStatus};
-use attempt::Attempt;
-use disks::DiskFronts;
+use crate::server::ServerLife;
+use crate::supervisor::Supervised;
+use crate::supervisor::snapshot::{Snapshot, State};
+use crate::{attach, copies, remains, spawn, upgrade};
 use holdfast_attach::observe::observe;
 use holdfast_client::protocol::VOLUME_PREFIX;
-use holdfast_config::claims::{PowerSource, Verdict};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes;
@@ -46,27 +33,15 @@ use holdfast_config::{Config, VolumeConfig, Way};
 use holdfast_machine::configuration;
 use holdfast_machine::confinement::Confined;
 use holdfast_machine::found::verdict;
-use holdfast_machine::mounts::Mount;
 use holdfast_machine::mounts::elsewhere::{FileSystem, PASSING, copies_text};
 use holdfast_machine::mounts::served::mount_of;
 use holdfast_machine::service_manager::ServiceManager;
 use holdfast_machine::threads::during;
-use last_word::LastWord;
-use memory::Memories;
-use server::ServerLife;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
-use supervisor::Supervised;
-
-/// How often something that takes long is spoken of.
-const PROGRESS_EVERY: Duration = Duration::from_secs(1);
-/// How often is looked whether what the kernel does has ended.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// How often a volume that cannot be unmounted is tried again while the keeper ends.
-const RETRY_EVERY: Duration = Duration::from_millis(200);
+use std::time::Instant;
 
 /// The kernel ends almost every other process before one with this score.
 const OOM_SCORE: &str = "-900";
@@ -77,10 +52,6 @@ pub const NOT_ATTACHED: &str = "it is not mounted";
 /// What to do with a volume that is mounted.
 const USE_IT: &str = "use it there";
 
-/// Of a file system that is kept.
-const UNSEEN: &str = "nobody is seen who keeps it, as by a mount namespace that no process is in, \
-                      or a descriptor on its way through a socket";
-
 /// Asks the kernel to end other processes first when memory runs out: every program on a volume
 /// waits for this one. Without the right to ask, the process is as likely to go as any.
 pub fn stay_when_memory_is_short() {
@@ -88,12 +59,6 @@ pub fn stay_when_memory_is_short() {
         tracing::debug!(%error, "the out-of-memory score stays as it is");
     }
 }
-
-/// Takes sentences about what takes long.
-pub type Progress<'a> = &'a mut dyn FnMut(&str);
-
-/// Why nothing is waited for any more until it serves, if that is so.
-pub(crate) type Refuse<'a> = &'a dyn Fn() -> Outcome<()>;
 
 /// What a keeper does that is asked to end before it has begun.
 const WAITING: &str = "waiting for the server";
@@ -105,17 +70,6 @@ pub enum Source {
     File(PathBuf),
     /// As given.
     Fixed(Box<Config>),
-}
-
-/// A volume that was attached, and may by now be over.
-#[derive(Debug)]
-struct Attached {
-    volume: VolumeConfig,
-    verdict: Verdict,
-    power: PowerSource,
-    /// If it is mounted.
-    file_system: Option<FileSystem>,
-    supervised: Supervised,
 }
 
 /// What the keeper has of a volume.
@@ -231,7 +185,7 @@ impl Keeper {
 
     /// Ends what outlived an earlier keeper whose volumes this one takes up.
     pub fn end_remains(&self, config: &Config) {
-        kept::end_remains(&self.manager, config);
+        remains::end_remains(&self.manager, config);
     }
 
     /// Does what a client asks.
@@ -413,7 +367,7 @@ impl Keeper {
         }
         attempt.waits_for("the disks of its home and its log");
         let verdict = verdict(name, &volume, power)?;
-        let back = kept::take_back(&self.manager, name, &volume);
+        let back = remains::take_back(&self.manager, name, &volume);
         let (taken, decided) = match back {
             // It was noted when it was attached.
             Some(taken) => (taken, None),
@@ -651,72 +605,6 @@ impl Keeper {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
         self.volumes.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-impl Attached {
-    fn is_mounted(&self) -> bool {
-        self.mount().is_some()
-    }
-
-    /// What the keeper mounted, where it is now.
-    fn mount(&self) -> Option<Mount> {
-        self.file_system.as_ref().and_then(FileSystem::mount)
-    }
-
-    /// Why programs do not find it where they look for it, if they do not, and what to do.
-    fn out_of_place(&self, name: &str) -> Option<(String, String)> {
-        self.file_system.as_ref()?.out_of_place(name, self.volume.mount.as_deref()?)
-    }
-
-    /// Whether anybody may still reach its file system.
-    fn is_connected(&self) -> bool {
-        self.file_system.as_ref().is_some_and(FileSystem::is_connected)
-    }
-
-    /// Who uses its file system, for people, or that nobody is seen who keeps it.
-    fn kept_by(&self, snapshot: &Snapshot) -> Option<String> {
-        let file_system = self.file_system.as_ref()?;
-        match file_system.kept() {
-            Some(kept) => kept.in_use(),
-            // A front end that stands still has not heard of it yet.
-            None => (file_system.is_connected() && snapshot.standstills.is_empty())
-                .then(|| UNSEEN.to_owned()),
-        }
-    }
-
-    /// Refuses to wait for those who keep what is unmounted here: they may for ever.
-    fn refuse_kept(&self, name: &str, snapshot: &Snapshot) -> Outcome<()> {
-        // Until it is, nobody keeps it for longer.
-        let is_unmounted = !snapshot.is_cut_off && !self.is_mounted();
-        let who = is_unmounted.then(|| self.kept_by(snapshot)).flatten();
-        who.map_or(Ok(()), |who| Err(kept_elsewhere(name, &who)))
-    }
-
-    /// The verdict of the front end, which has seen the memory, once there is one.
-    fn verdict(&self) -> Verdict {
-        self.supervised.snapshot().verdict.unwrap_or_else(|| self.verdict.clone())
-    }
-
-    fn status(&self, name: &str) -> VolumeStatus {
-        let observed = observe(&self.volume.medium());
-        let snapshot = self.supervised.snapshot();
-        let is_over = snapshot.is_over();
-        let status = VolumeStatus::new(name, &self.volume, self.verdict(), self.power, observed);
-        let status = status.with(snapshot).out_of_place(|| self.out_of_place(name));
-        let status = status.with_log(&self.volume, false);
-        if is_over { status.mounted_by_another(&self.volume) } else { status }
-    }
-}
-
-/// A volume that is not given back because somebody keeps its file system.
-pub fn kept_elsewhere(name: &str, who: &str) -> Problem {
-    let what = format!("unmounting volume {name}");
-    let why = format!("it is unmounted here, and goes on being served: {who}");
-    let remedy = format!(
-        "it is given back as soon as they let it go: stop them, or cut them off with `holdfast \
-         umount {name} --force`"
-    );
-    Problem::new(Exit::InUse, what, why, remedy)
 }
 
 /// How much of a volume still waits, for people.

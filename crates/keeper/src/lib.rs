@@ -5,13 +5,41 @@
 //! same as text and as JSON.
 //! Never: knows what a process that it starts does inside: they hear orders, and report.
 //!
-//! Where to look: `keeper` starts front ends and the server, by `orders`, and is reached through
-//! `control`; `report` is what `holdfast status` prints. `pulse` tells which of its processes live.
+//! Where to look: `keeper` attaches volumes and ends them, and is reached through `control`;
+//! `supervisor` and `server` have front ends and the server live, by `orders`; `report` is what
+//! `holdfast status` prints. `pulse` tells which of its processes live.
 
 #![deny(unsafe_code)]
 
+pub mod attach;
+mod attached;
+mod attempt;
 pub mod control;
+mod copies;
+mod disks;
+pub mod handover;
+mod heard;
+mod held;
 pub mod keeper;
+mod kept;
+mod last_word;
+pub mod left;
+pub mod listeners;
+pub mod memory;
 pub mod orders;
+mod pace;
+mod part_names;
+mod peers;
+mod progress;
 pub mod pulse;
+mod remains;
 pub mod report;
+mod restart;
+mod server;
+mod signs;
+mod spawn;
+mod supervisor;
+pub mod taken;
+mod tcp_table;
+mod upgrade;
+pub mod whose;

@@ -12,7 +12,7 @@ use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::{DiskConfig, Way};
 use holdfast_io::Entropy;
 use holdfast_io::real::RealEntropy;
-use holdfast_keeper::keeper::memory::Astray;
+use holdfast_keeper::memory::Astray;
 use holdfast_machine::found::memory_of_disk;
 pub use holdfast_memory::{AttachError, CreateError, Region};
 

@@ -17,7 +17,7 @@ use holdfast_config::problem::{Outcome, Problem};
 use holdfast_front::fuse::{Cache, DiskTree, FuseConfig, ListenConfig};
 use holdfast_front::ublk::{self, UblkConfig};
 use holdfast_io::Blocks;
-use holdfast_keeper::keeper::listeners::are_in_use;
+use holdfast_keeper::listeners::are_in_use;
 use holdfast_keeper::orders::{Orders, Report, Server, Task};
 use holdfast_machine::mounts::{disk_source, unmount_idle};
 use holdfast_machine::raw::inherited;

@@ -23,7 +23,7 @@ use holdfast_config::verdict_text;
 use holdfast_config::{Config, VolumeConfig};
 use holdfast_io::Files;
 use holdfast_io::real::RealFiles;
-use holdfast_keeper::keeper::attach::check_ways;
+use holdfast_keeper::attach::check_ways;
 use holdfast_log::{CheckVerdict, CheckedRing, FilePlace, Log, OpenError, Verified};
 use holdfast_machine::advice::cure;
 use holdfast_machine::found::verdict;

@@ -9,7 +9,7 @@ use crate::output::{Output, Progress};
 use holdfast_config::Config;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_keeper::control::{Answer, Asking, Command, KeeperProcess, ask};
-use holdfast_keeper::keeper::left;
+use holdfast_keeper::left;
 use holdfast_machine::configuration;
 use std::path::Path;
 use std::time::Duration;

@@ -15,7 +15,7 @@ use holdfast_config::Address;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_io::private;
-use holdfast_keeper::keeper::taken;
+use holdfast_keeper::taken;
 use holdfast_machine::configuration;
 use serde_json::json;
 use std::io;

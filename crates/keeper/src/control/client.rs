@@ -5,16 +5,14 @@
 //! than [`SILENCE`], and no command waits for a keeper that was stopped.
 //! Never: waits for a keeper to come up.
 
-use super::{Answer, Command, Line, PROTOCOL, Request};
+use super::connect::{RETRY_EVERY, SILENCE, connect, listens};
+use super::protocol::{Answer, Command, Line, PROTOCOL, Request};
 use crate::pulse::{why_silent, why_stopped};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
-use holdfast_io::private::check_listener;
 use holdfast_machine::lock::{in_the_place, keeper_with};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use rustix::process::{PidfdFlags, pidfd_open};
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::fd::OwnedFd;
@@ -24,17 +22,11 @@ use std::time::{Duration, Instant};
 
 const REMEDY: &str = "see the keeper's log";
 
-/// How long a keeper may say nothing before it is looked at.
-const SILENCE: Duration = Duration::from_secs(5);
-
 /// How long a keeper whose connections have ended may take to have ended itself.
 const ENDING: Duration = Duration::from_secs(2);
 
 /// How long a keeper may need to listen again where its socket was taken away.
 const AGAIN: Duration = Duration::from_secs(2);
-
-/// How often is tried again to be heard by a keeper with too many to hear.
-const RETRY_EVERY: Duration = Duration::from_millis(20);
 
 /// Sends one request and waits for the answer: to a question about the status for [`SILENCE`], to
 /// what may take longer for as long as the keeper runs.
@@ -155,25 +147,6 @@ impl Lines {
     }
 }
 
-/// Connects, and does not wait for room in the queue of a keeper that takes nobody out of it.
-fn connect(socket: &Path) -> io::Result<UnixStream> {
-    let (address, begun) = (SocketAddrUnix::new(socket)?, Instant::now());
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    loop {
-        let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        match rustix::net::connect(&stream, &address) {
-            Ok(()) => {
-                check_listener(socket, &stream)?;
-                rustix::io::ioctl_fionbio(&stream, false)?;
-                return Ok(UnixStream::from(stream));
-            }
-            Err(Errno::AGAIN) if begun.elapsed() < SILENCE => std::thread::sleep(RETRY_EVERY),
-            Err(Errno::AGAIN) => return Err(ErrorKind::TimedOut.into()),
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
 /// [`connect`], and a keeper that lives is given the time to listen again where its socket was
 /// taken away.
 fn connect_to_keeper(socket: &Path) -> io::Result<UnixStream> {
@@ -283,14 +256,6 @@ impl KeeperProcess {
 /// True if a keeper is there, whether or not it answers, or can be asked at all.
 pub fn is_there(socket: &Path) -> bool {
     listens(socket) || keeper_with(socket).is_some()
-}
-
-/// True if a keeper can be asked there, whether or not it answers.
-pub fn listens(socket: &Path) -> bool {
-    match connect(socket) {
-        Ok(_) => true,
-        Err(error) => error.kind() == ErrorKind::TimedOut,
-    }
 }
 
 #[cfg(test)]

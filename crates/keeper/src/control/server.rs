@@ -5,8 +5,9 @@
 //! taken away has it again within [`LOOK_EVERY`].
 //! Never: outlives its keeper; lets the keeper's process end between an act and its answer.
 
-use super::{Answer, Command, Line, PROTOCOL, Request};
-use crate::keeper::{Keeper, taken};
+use super::protocol::{Answer, Command, Line, PROTOCOL, Request};
+use crate::keeper::Keeper;
+use crate::taken;
 use holdfast_config::Address;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};

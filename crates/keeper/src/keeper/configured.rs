@@ -5,10 +5,12 @@
 //! one that was given back, and that the configuration does not have like this, is forgotten.
 //! Never: gives a volume back because the configuration does not have it.
 
-use super::server;
-use super::{Attached, Entry, Keeper, State};
+use super::{Entry, Keeper};
+use crate::attached::Attached;
 use crate::orders;
 use crate::report::{CAME_LATER, START_AGAIN};
+use crate::server;
+use crate::supervisor::snapshot::State;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::{Config, VolumeConfig, Way};

@@ -6,8 +6,11 @@
 //! says what it could not do.
 //! Never: ends a process that may have the only memory of what was acknowledged.
 
-use super::supervisor::State;
-use super::{Attached, Entry, Keeper, NOT_ATTACHED, PROGRESS_EVERY, RETRY_EVERY, left};
+use super::{Entry, Keeper, NOT_ATTACHED};
+use crate::attached::Attached;
+use crate::left;
+use crate::progress::{PROGRESS_EVERY, RETRY_EVERY};
+use crate::supervisor::snapshot::State;
 use holdfast_attach::observe::look;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};

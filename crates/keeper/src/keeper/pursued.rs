@@ -4,9 +4,11 @@
 //! it be not; the log has each reason once.
 //! Never: keeps a volume from one who unmounts it; tries again what the next attempt meets again.
 
-use super::disks::Means;
-use super::pace::{OFTEN, Pace};
-use super::{Keeper, Progress, server};
+use super::Keeper;
+use crate::disks::Means;
+use crate::pace::{OFTEN, Pace};
+use crate::progress::Progress;
+use crate::server;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_machine::threads::thread;

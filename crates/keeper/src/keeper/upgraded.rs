@@ -4,7 +4,8 @@
 //! have is refused with what makes it have that.
 //! Never: replaces anything itself.
 
-use super::{Keeper, Progress};
+use super::Keeper;
+use crate::progress::Progress;
 use crate::report::{CAME_LATER, START_AGAIN};
 use holdfast_config::Way;
 use holdfast_config::exit::Exit;

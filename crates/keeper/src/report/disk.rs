@@ -5,9 +5,10 @@
 
 use super::nbd_tls::NbdTlsStatus;
 use super::section::{Shown, shown};
-use super::{mortal_text, of};
-use crate::keeper::memory::Astray;
-use crate::keeper::{ServerSnapshot, Snapshot};
+use super::words::{UPGRADE, astray_text, mortal_text, of, verdict_with};
+use crate::memory::Astray;
+use crate::server::snapshot::ServerSnapshot;
+use crate::supervisor::snapshot::Snapshot;
 use holdfast_blocks::Vdisk;
 use holdfast_client::protocol::DISK_PREFIX;
 use holdfast_config::claims::{Failure, Verdict};
@@ -144,12 +145,12 @@ impl DiskStatus {
             let left = || Astray::without_keeper(&disk.medium()).filter(|_| is_missing);
             let astray = astray.or_else(left);
             let verdict = told.or(seen).or_else(judged);
-            let verdict = super::verdict_with(astray.as_ref(), verdict);
+            let verdict = verdict_with(astray.as_ref(), verdict);
             let again = match disk.way {
                 Way::Direct => format!("`holdfast upgrade disk {name}`"),
-                Way::Queue => super::UPGRADE.to_owned(),
+                Way::Queue => UPGRADE.to_owned(),
             };
-            let error = unserved.or(astray.as_ref().map(|why| super::astray_text(why, &again)));
+            let error = unserved.or(astray.as_ref().map(|why| astray_text(why, &again)));
             let unseen = region.as_ref().err().and_then(unseen_text);
             let is_known = (astray.is_some(), told_of.is_some());
             let status = DiskStatus::new(name, disk, (verdict, error), region).known(is_known);

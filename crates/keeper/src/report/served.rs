@@ -3,9 +3,9 @@
 //! Promise: as for volumes: the same facts as text and as JSON, which only gains fields.
 //! Never: finds anything out but by looking into a region.
 
-use super::also;
 use super::section::{Shown, shown};
-use crate::keeper::ServerSnapshot;
+use super::words::{UPGRADE, also, astray_text, is_given_up, verdict_with};
+use crate::server::snapshot::ServerSnapshot;
 use holdfast_attach::bond::Loss;
 use holdfast_attach::observe::{Observation, observe};
 use holdfast_client::protocol::LOG_PREFIX;
@@ -150,15 +150,15 @@ impl LogStatus {
             let service = format!("{LOG_PREFIX}{name}");
             let told = ready.verdicts.iter().find(|(of, _)| *of == service);
             let told = told.map(|(_, verdict)| verdict.clone());
-            let is_served = told.is_some() && !super::is_given_up(server);
+            let is_served = told.is_some() && !is_given_up(server);
             let state = if is_served { "served" } else { "not served" };
             let judged =
                 || verdict_of_log(&service, log, memory_of(&log.memory), config.keeper.power).ok();
             let unserved = ready.unserved.iter().find(|(of, _)| *of == service);
             let unserved = unserved.map(|(_, problem)| problem.to_string());
             let astray = server.and_then(|server| server.astray.get(&service).cloned());
-            let verdict = super::verdict_with(astray.as_ref(), told.or_else(judged));
-            let unserved = unserved.or(astray.map(|it| super::astray_text(&it, super::UPGRADE)));
+            let verdict = verdict_with(astray.as_ref(), told.or_else(judged));
+            let unserved = unserved.or(astray.map(|it| astray_text(&it, UPGRADE)));
             let standing = server.and_then(|server| server.logs.get(&service).cloned());
             let standstills = standing.unwrap_or_default();
             let observed = (!came_later).then(|| observe(&log.memory.medium()));

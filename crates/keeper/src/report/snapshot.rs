@@ -3,9 +3,9 @@
 //! Promise: as for volumes: the same facts as text and as JSON, which only gains fields.
 //! Never: finds anything out but by looking into a region.
 
-use super::of;
 use super::section::{Shown, shown};
-use crate::keeper::ServerSnapshot;
+use super::words::{is_given_up, of};
+use crate::server::snapshot::ServerSnapshot;
 use holdfast_client::protocol::SNAPSHOT_PREFIX;
 use holdfast_config::claims::Verdict;
 use holdfast_config::sizes::rounded;
@@ -60,7 +60,7 @@ impl SnapshotStatus {
             let told = ready.and_then(|ready| of(&service, &ready.verdicts)).cloned();
             let unserved = ready.and_then(|ready| of(&service, &ready.unserved));
             let seen = (!came_later).then(|| Region::observe(&store.medium()).ok()).flatten();
-            let is_served = told.as_ref().filter(|_| !super::is_given_up(server));
+            let is_served = told.as_ref().filter(|_| !is_given_up(server));
             let state = match (is_served, &seen) {
                 (Some(_), _) => "served",
                 (None, Some(_)) => "not served",

@@ -4,7 +4,8 @@
 //! Never: opens their store.
 
 use super::section::{Shown, shown};
-use crate::keeper::ServerSnapshot;
+use super::words::{UPGRADE, astray_text, is_given_up, of, verdict_with};
+use crate::server::snapshot::ServerSnapshot;
 use holdfast_config::claims::Verdict;
 use holdfast_config::verdict_lines;
 use holdfast_config::{Config, TableConfig};
@@ -43,18 +44,18 @@ impl TableStatus {
         let one = |shown: Shown<'_, TableConfig>| {
             let Shown { name, section: table, problem, .. } = shown;
             let service = format!("{}{name}", holdfast_client::protocol::TABLE_PREFIX);
-            let told = ready.and_then(|ready| super::of(&service, &ready.verdicts)).cloned();
+            let told = ready.and_then(|ready| of(&service, &ready.verdicts)).cloned();
             let judged = || verdict_of_table(name, table, config.keeper.power).ok();
-            let unserved = ready.and_then(|ready| super::of(&service, &ready.unserved));
+            let unserved = ready.and_then(|ready| of(&service, &ready.unserved));
             let astray = server.and_then(|server| server.astray.get(&service));
-            let is_served = told.is_some() && !super::is_given_up(server);
+            let is_served = told.is_some() && !is_given_up(server);
             let state = if is_served { "served" } else { "not served" };
             TableStatus {
                 name: name.to_owned(),
                 state: state.to_owned(),
-                problem: problem.or(astray.map(|why| super::astray_text(why, super::UPGRADE))),
+                problem: problem.or(astray.map(|why| astray_text(why, UPGRADE))),
                 store: table.store.clone(),
-                verdict: super::verdict_with(astray, told.or_else(judged)),
+                verdict: verdict_with(astray, told.or_else(judged)),
                 last_error: unserved.map(ToString::to_string),
             }
         };

@@ -1,7 +1,8 @@
 //! A keeper that does not answer.
 
 use super::*;
-use rustix::net::{bind, listen};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{bind, listen, socket_with};
 
 #[test]
 fn a_keeper_that_takes_nobody_in_is_asked_for_no_longer_than_its_bound() {

@@ -2,7 +2,7 @@
 
 use super::super::CLIENTS;
 use super::*;
-use holdfast_keeper::keeper::handover::Handover as Held;
+use holdfast_keeper::handover::Handover as Held;
 use std::os::unix::net::UnixStream;
 
 /// A front end's side of what a keeper holds.

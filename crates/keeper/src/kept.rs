@@ -1,0 +1,41 @@
+//! Parts of one volume or disk that a service manager keeps.
+//!
+//! Promise: they are kept until this is dropped; sockets that are made anew are kept in the place
+//! of those that were there.
+//! Never: decides which parts.
+
+use crate::listeners::Listeners;
+use crate::part_names::socket_name;
+use holdfast_machine::service_manager::ServiceManager;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+/// Keeps the parts of one volume until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) manager: Arc<ServiceManager>,
+    pub(crate) names: Vec<String>,
+}
+
+impl Kept {
+    /// Has these sockets kept in the place of those that were there.
+    pub(crate) fn keep_anew(&self, whose: &str, listeners: &Listeners, places: &[usize]) {
+        let own = listeners.own_descriptors().filter(|(place, _)| places.contains(place));
+        for (place, socket) in own {
+            let name = socket_name(whose, place);
+            self.manager.forget(&name);
+            self.manager.keep(&name, socket);
+        }
+    }
+
+    pub(crate) fn keep(&mut self, name: String, descriptor: BorrowedFd<'_>) {
+        self.manager.keep(&name, descriptor);
+        self.names.push(name);
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.names.iter().for_each(|name| self.manager.forget(name));
+    }
+}
