@@ -1,6 +1,6 @@
 //! Reading from a file system that may never answer.
 //!
-//! Promise: whoever asks goes on after [`PATIENCE`], knowing that there is no answer; what owes
+//! Promise: whoever asks goes on after `PATIENCE`, knowing that there is no answer; what owes
 //! one for longer than that is not asked again before it has given it.
 //! Never: ends who waits for it: nothing could.
 

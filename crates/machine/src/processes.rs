@@ -2,7 +2,7 @@
 //!
 //! Promise: whoever looks at processes goes on once his [`Patience`] is over, and knows who did not
 //! answer; who has not answered yet is silent at once when he is asked again. Of those that count,
-//! and of those that do not, no more than [`SILENT_MAX`] keep a thread each: then others like them
+//! and of those that do not, no more than `SILENT_MAX` keep a thread each: then others like them
 //! are silent at once, too.
 //! Never: ends who waits for a process: nothing could. Judges what a silence means: that is for
 //! whoever asks.

@@ -70,7 +70,7 @@ impl Parts {
         Parts::of(name, volume, (home, log))
     }
 
-    /// [`Self::take`] of a volume whose home is to stay as it is.
+    /// Opens and locks the directories of a volume whose home is to stay as it is.
     pub fn take_unbound(name: &str, volume: &VolumeConfig) -> Outcome<Parts> {
         let home = take_home(&volume.home)?;
         let log = RealFiles::from_fd(take_directory("log", &volume.log)?);

@@ -28,8 +28,8 @@ const ENDING: Duration = Duration::from_secs(2);
 /// How long a keeper may need to listen again where its socket was taken away.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// Sends one request and waits for the answer: to a question about the status for [`SILENCE`], to
-/// what may take longer for as long as the keeper runs.
+/// Sends one request and waits for the answer: to a question about the status for no longer than a
+/// keeper may be silent, to what may take longer for as long as the keeper runs.
 pub fn ask(socket: &Path, command: Command, progress: &mut dyn FnMut(&str)) -> Outcome<Answer> {
     Asking::begin(socket, command)?.answer(progress)
 }
@@ -68,8 +68,8 @@ impl Asking {
         stream.write_all(&line)
     }
 
-    /// Waits for the answer: to a question about the status for [`SILENCE`], to what may take
-    /// longer for as long as the keeper runs.
+    /// Waits for the answer: to a question about the status for no longer than a keeper may be
+    /// silent, to what may take longer for as long as the keeper runs.
     pub fn answer(&mut self, progress: &mut dyn FnMut(&str)) -> Outcome<Answer> {
         let is_over = |why: Option<&str>| self.is_bounded || why.is_some();
         loop {

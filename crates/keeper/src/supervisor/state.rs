@@ -27,7 +27,6 @@ pub(super) struct Shared {
     pub(super) changed: Condvar,
     /// Signs of life of whichever front end there is.
     pub(super) pulse: Pulse,
-    /// What a front end serves that has its memory itself.
     /// All that the keeper holds, and what of it is this one's.
     pub(super) memories: Arc<Memories>,
     pub(super) medium: Medium,
