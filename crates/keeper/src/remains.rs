@@ -52,7 +52,7 @@ pub(crate) fn take_back(
     let is_mounted = mount.is_some_and(|(it, at)| mount_of(it, at, name).is_some());
     let is_whole = home.is_some()
         && log.is_some() == (volume.way == Way::Direct)
-        && (fuse.is_some() && is_mounted) == volume.mount.is_some();
+        && [fuse.is_some(), is_mounted] == [volume.mount.is_some(); 2];
     if !is_whole {
         names.iter().for_each(|name| manager.forget(name));
         return None;

@@ -352,8 +352,10 @@ impl Supervisor {
         if let Some(why) = self.let_go.take() {
             return self.over(State::Failed, Some(why));
         }
-        // Any program ends well; a successor serves first.
-        let is_no_front_end = self.upgrade.is_some() && !front.was_ready;
+        // Any program ends well; a successor serves first. One that only drains or gives back was
+        // there before, and never serves.
+        let is_no_front_end =
+            self.upgrade.is_some() && front.task == Task::Serve && !front.was_ready;
         if status.success() && !is_no_front_end {
             return match front.task {
                 Task::Serve | Task::Detach => self.over(State::Detached, None),
