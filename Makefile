@@ -43,19 +43,21 @@ test-ublk:
 	    --images $${CARGO_TARGET_DIR:-target}/guests --holdfast $(HOLDFAST) \
 	    --kills $(or $(KILLS),20) --seed $(or $(SEED),1)
 
-# Everything of `make test`, then the benchmarks of logs and of stores with their peers (without the
-# one that needs a library of the system's) are built, 100 kills of each database and by each way to a
-# volume's log, 1,000 kills of a disk's front end with each protocol, 20 power cuts, other people's
-# suites on volumes (scripts/suites), 20 ends of each kind of guests with each database, eight times as
-# many seeds of the simulations, and disks as the power leaves them: 1,000,000 of the embedded log, ten
-# minutes of a core at 1,600 to 2,500 a second, and 500,000 of the store; 200,000 directories of a store
-# with files that are missing, older, cut short, exchanged or damaged. A million small changes of a
-# volume of 8 MiB, under kills of its front end, take about three quarters of an hour.
+# Everything of `make test`, then all tests of the command with every volume's log behind the queue.
+# The benchmarks of logs and of stores with their peers (without the one that needs a library of the
+# system's) are built, 100 kills of each database and by each way to a volume's log, 1,000 kills of a
+# disk's front end with each protocol, 20 power cuts, other people's suites on volumes
+# (scripts/suites), 20 ends of each kind of guests with each database, eight times as many seeds of the
+# simulations, and disks as the power leaves them: 1,000,000 of the embedded log, ten minutes of a core
+# at 1,600 to 2,500 a second, and 500,000 of the store; 200,000 directories of a store with files that
+# are missing, older, cut short, exchanged or damaged. A million small changes of a volume of 8 MiB,
+# under kills of its front end, take about three quarters of an hour.
 test-long: test build
 	$(CARGO) clippy --quiet --manifest-path lab/bench/log/Cargo.toml --no-default-features -- -D warnings
 	$(CARGO) clippy --quiet --manifest-path lab/bench/store/Cargo.toml --no-default-features -- -D warnings
 	$(CARGO) clippy --quiet --manifest-path lab/bench/files/Cargo.toml -- -D warnings
 	HOLDFAST_SEEDS_FACTOR=8 HOLDFAST_HOSTILE_SECONDS=1800 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --workspace
+	HOLDFAST_WAY=queue CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --workspace --test command
 	HOLDFAST_SEEDS_FACTOR=250 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --package holdfast-wal \
 	    --test it -- --nocapture --exact $(CUT_EVERYWHERE)
 	HOLDFAST_SEEDS_FACTOR=50 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --package holdfast-store \
