@@ -1,6 +1,6 @@
 //! Requests to the keeper whose asker does not wait, and askers whose keeper ends.
 
-use crate::fixture::{Ended, Fixture, NAME, kill, wait_until, way};
+use crate::fixture::{Ended, Fixture, NAME, kill, stop, wait_until, way};
 use rustix::process::{Pid, Signal};
 use std::fs;
 use std::process::{Command, Stdio};
@@ -18,19 +18,13 @@ while not listener.accept()[0].recv(4096): pass
 os._exit(0)
 "#;
 
-fn is_stopped(pid: i32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    status.lines().any(|line| line.starts_with("State:\tT"))
-}
-
 #[test]
 fn what_nobody_waits_for_any_more_is_not_begun() {
     let mut fixture = Fixture::made();
     fixture.serve();
     fs::write(fixture.mount().join("f"), "x").unwrap();
     let keeper = fixture.keeper_pid();
-    kill(keeper, Signal::STOP);
-    wait_until(|| is_stopped(keeper), || "it goes on".into());
+    stop(keeper);
     let commands = [&["umount", NAME][..], &["shutdown"], &["upgrade", "volume", NAME]];
     let ended: Vec<Ended> = std::thread::scope(|scope| {
         let fixture = &fixture;

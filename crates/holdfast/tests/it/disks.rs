@@ -1,6 +1,6 @@
 //! Disks that are full, read-only or gone: a clear error, nothing acknowledged lost, and a way on.
 
-use crate::fixture::{Ended, Fixture, NAME, kill, wait_until, way};
+use crate::fixture::{Ended, Fixture, NAME, kill, stop, wait_until, way};
 use crate::slow_disk;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 use rustix::process::Signal;
@@ -190,7 +190,7 @@ impl SlowDisk {
 
     /// From here on nothing below the mount is answered, until [`Self::go_on`].
     pub(crate) fn stop(&self) {
-        kill(self.process.id().cast_signed(), Signal::STOP);
+        stop(self.process.id().cast_signed());
     }
 
     pub(crate) fn go_on(&self) {

@@ -472,6 +472,19 @@ pub(crate) fn kill(pid: i32, signal: Signal) {
     let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
 }
 
+/// Stops a process. Until the last of its threads has stopped it goes on answering.
+#[track_caller]
+pub(crate) fn stop(pid: i32) {
+    kill(pid, Signal::STOP);
+    wait_until(|| is_stopped(pid), || format!("process {pid} goes on"));
+}
+
+fn is_stopped(pid: i32) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut states = tasks.map(|task| fs::read_to_string(task.path().join("status")));
+    states.all(|status| status.unwrap_or_default().contains("\nState:\tT"))
+}
+
 /// The number of a process; between the death of one and the start of the next there is none.
 #[track_caller]
 pub(crate) fn pid_that_comes(pid: impl Fn() -> Option<i64>, tell: impl Fn() -> String) -> i32 {

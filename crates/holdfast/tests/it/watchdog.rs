@@ -3,7 +3,7 @@
 //! A program that waits for a mount cannot be interrupted, so the processes that it waits for are
 //! ended; the mount then answers with an error, and the test fails instead of hanging.
 
-use crate::fixture::{Fixture, kill, wait_until};
+use crate::fixture::{Fixture, kill, stop};
 use rustix::process::Signal;
 use std::fmt::Write;
 use std::fs;
@@ -82,19 +82,12 @@ fn state_of(pid: i32) -> String {
     text
 }
 
-fn is_stopped(pid: i32) -> bool {
-    let state = state_of(pid);
-    state.matches("State:").count() == state.matches("State:\tT").count()
-}
-
 #[test]
 fn a_test_that_hangs_is_ended_and_says_what_each_process_waits_for() {
     let mut fixture = Fixture::made();
     fixture.serve();
     let front_end = fixture.front_end();
-    kill(front_end, Signal::STOP);
-    // Until the last thread has stopped it goes on answering.
-    wait_until(|| is_stopped(front_end), || state_of(front_end));
+    stop(front_end);
     fixture.watch_for(Duration::from_millis(500));
     let hung = fs::write(fixture.mount().join("f"), "x");
     let report = fixture.take_watchdog_report().expect("the watchdog ended it");
