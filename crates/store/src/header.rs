@@ -20,7 +20,7 @@ use crate::directories::DIRECTORIES;
 pub(crate) struct Names {
     pub(crate) name: &'static str,
     /// The second file that says the same.
-    copy: &'static str,
+    pub(crate) copy: &'static str,
     /// Until one of the two takes the place of an older one, or of none. Not as while a store is
     /// made: that would be made anew over all there is, were the other lost.
     next: &'static str,

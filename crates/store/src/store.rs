@@ -143,12 +143,14 @@ impl Store {
         Ok((Store { threads, work, header, opened, place }, recovery))
     }
 
-    /// Whether a directory has a store in it, sound or not.
+    /// Whether a directory has a store in it, sound or not: one of the two files that say so is
+    /// enough.
     ///
     /// # Errors
     /// The machine does not say.
     pub fn is_at(directory: &Path) -> io::Result<bool> {
-        std::fs::exists(directory.join(STORE.name))
+        let is_there = |name| std::fs::exists(directory.join(name));
+        Ok(is_there(STORE.name)? || is_there(STORE.copy)?)
     }
 
     /// The tree of this name, which is made if there is none. That is as durable as the next

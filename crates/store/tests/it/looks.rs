@@ -15,6 +15,23 @@ fn a_tree_is_found_only_if_it_was_made() {
     assert_eq!(store.tree_names().expect("names"), ["many", "one"]);
 }
 
+/// Whoever is told that there is no store makes one.
+#[test]
+fn a_store_that_lacks_one_of_the_two_files_that_say_so_is_one() {
+    for name in ["store", "store.copy"] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let is_one = || Store::is_at(directory.path()).expect("a directory");
+        let (store, _) = Store::open(directory.path(), &Config::default()).expect("a store");
+        store.close().expect("the machine is well");
+        std::fs::remove_file(directory.path().join(name)).expect("it is there");
+        assert!(is_one(), "without {name}");
+        let (store, recovery) = Store::open(directory.path(), &Config::default()).expect("a store");
+        assert!(!recovery.is_new, "without {name}");
+        store.close().expect("the machine is well");
+        assert!(is_one(), "without {name}");
+    }
+}
+
 #[test]
 fn a_directory_with_something_else_in_it_is_left_as_it_is() {
     let directory = tempfile::tempdir().expect("a directory");
