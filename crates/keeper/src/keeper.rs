@@ -361,8 +361,10 @@ impl Keeper {
             attempt.waits_for("the server to start");
             self.wait_for_server(&|| self.refuse_if_ending(|| format!("mounting volume {name}")))?;
         }
-        // What an earlier front end left, and whoever looks for it has to find.
+        // What an earlier front end left, and whoever looks for it has to find. The server keeps
+        // what it began with.
         if volume.way == Way::Direct {
+            self.server_of(name, &volume)?;
             self.memories.put_back(&volume.memory.medium(), &format!("volume {name}"))?;
         }
         attempt.waits_for("the disks of its home and its log");

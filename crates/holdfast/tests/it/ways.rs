@@ -94,6 +94,25 @@ fn a_volume_that_comes_to_the_queue_later_is_told_to_start_the_keeper_again() {
     fixture.serve();
 }
 
+#[test]
+fn a_volume_that_leaves_the_queue_is_told_to_start_the_keeper_again() {
+    const AGAIN: &str = "`holdfast shutdown`, then start the keeper again";
+    let mut fixture = Fixture::made();
+    take_way(&fixture, "queue");
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "kept").unwrap();
+    take_way(&fixture, "direct");
+    let told = fixture.status()["problem"].as_str().unwrap_or_default().to_owned();
+    assert!(told.contains(AGAIN) && !told.contains("`holdfast mount"), "{told}");
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    fixture.holdfast(&["mount", NAME]).expect(2, &["the server has its log", AGAIN]);
+    let told = fixture.status()["problem"].as_str().unwrap_or_default().to_owned();
+    assert!(told.contains(AGAIN), "{told}");
+    assert_eq!(fixture.stop(), Some(0));
+    fixture.serve();
+    assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"kept");
+}
+
 /// Makes a second volume, `w`, whose log the server has, too. Returns its region.
 fn make_another(fixture: &Fixture) -> String {
     let text = fs::read_to_string(fixture.config()).unwrap();

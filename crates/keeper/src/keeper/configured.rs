@@ -55,20 +55,26 @@ impl Keeper {
         self.lacks_log(name, volume).map(|Problem { why, remedy, .. }| format!("{why}: {remedy}"))
     }
 
-    /// That the server does not have the volume's log as it is configured by now, if it should.
+    /// That somebody else has the volume's log than whoever has it as it is configured by now: the
+    /// server does not, and should, or does, as it did when the keeper started, and should not.
     fn lacks_log(&self, name: &str, volume: &VolumeConfig) -> Option<Problem> {
-        let begun = self.begun.get().filter(|_| volume.way == Way::Queue)?;
+        let begun = self.begun.get()?;
         let had = begun.volumes.get(name).filter(|had| had.way == Way::Queue);
-        if had.is_some_and(|had| had.served() == volume.served()) {
+        if volume.way == Way::Queue && had.is_some_and(|had| had.served() == volume.served()) {
             return None;
         }
         let is_it =
             |(_, had): &(&String, &VolumeConfig)| had.way == Way::Queue && is_shared(had, volume);
-        let whose = match begun.volumes.iter().find(is_it) {
-            Some((other, _)) => format!("the server has its log as that of volume {other}"),
-            None => "the server does not have its log".to_owned(),
+        let whose = match (volume.way, begun.volumes.iter().find(is_it)) {
+            (_, Some((other, _))) => format!("the server has its log as that of volume {other}"),
+            (Way::Queue, None) => "the server does not have its log".to_owned(),
+            (Way::Direct, None) => return None,
         };
-        let what = format!("attaching volume {name} by way of the queue");
+        let by = match volume.way {
+            Way::Queue => "by way of the queue",
+            Way::Direct => "by the direct way",
+        };
+        let what = format!("attaching volume {name} {by}");
         Some(Problem::new(Exit::Usage, what, format!("{whose}: {CAME_LATER}"), START_AGAIN))
     }
 
