@@ -8,7 +8,7 @@ use crate::life::unless_away;
 use crate::parts::{Parts, Place, is_full};
 use crate::stale::end_when_stale;
 use holdfast_attach::bond::{Badge, Bond, RegionNote, UNNOTED_NS, Wearer, note_complete, now_ns};
-pub use holdfast_attach::foreseen::{SHOWN_MAX, changed_home};
+use holdfast_attach::foreseen::{SHOWN_MAX, changed_home};
 use holdfast_attach::home::Volume;
 use holdfast_attach::logs::{self, recovery_text, region, told_lacking};
 use holdfast_attach::observe::{observe, region_problem};

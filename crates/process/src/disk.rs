@@ -14,7 +14,7 @@ use holdfast_io::Entropy;
 use holdfast_io::real::RealEntropy;
 use holdfast_keeper::memory::Astray;
 use holdfast_machine::found::memory_of_disk;
-pub use holdfast_memory::{AttachError, CreateError, Region};
+use holdfast_memory::{AttachError, CreateError, Region};
 
 /// What a disk is made for, as messages and commands name it.
 #[derive(Clone, Copy)]

@@ -6,7 +6,6 @@
 
 use holdfast_attach::bond::Bond;
 use holdfast_attach::foreseen::Decided;
-pub use holdfast_attach::foreseen::{SHOWN_MAX, changed_home};
 use holdfast_attach::home::Home;
 use holdfast_attach::homes::refuse_strange;
 use holdfast_attach::logs::{THE_DISK, catalogue_problem, open_problem};
