@@ -18,9 +18,11 @@ use holdfast_log::{FileFault, Log, OpenError, Recovery, Source, Spoilt, is_segme
 use holdfast_machine::advice::cure;
 use holdfast_machine::found::memory_of;
 use holdfast_machine::holders::is_mapped_by;
-use holdfast_machine::lock::CATALOGUES;
+use holdfast_machine::lock::{CATALOGUES, take_directory};
 use holdfast_memory::{AttachError, CreateError, Medium, MediumSurvival, Region, RegionSpec};
 use std::io;
+use std::io::ErrorKind::NotFound;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -214,21 +216,52 @@ pub fn catalogue_problem(
         _ if has_segments(files) => {
             format!("the file {name} is missing, and the log's segments are there")
         }
+        _ if left_in_memory(service, medium).is_some() => {
+            format!("the file {name} is missing, and so are the log's segments")
+        }
         _ => return None,
     };
-    let (kind, volume) = service.split_once('/').unwrap_or(("log", service));
-    let left = Region::observe(medium).ok().map(|seen| seen.marks());
-    let left = left.map(|marks| marks.tail.saturating_sub(marks.released)).filter(|left| *left > 0);
-    let gives_up = match (kind, left) {
-        ("volume", Some(left)) => format!(
-            "; the memory still has {} that the home may lack, which `holdfast volume accept \
-             {volume} --keep home` would give up",
-            rounded(left)
-        ),
-        _ => String::new(),
-    };
-    let remedy = format!("nothing was changed; restore `{name}` from a copy{gives_up}");
+    let remedy = "nothing was changed; restore `catalogue` from a copy".to_owned();
+    let remedy = remedy + &left_in_memory(service, medium).map_or(String::new(), |it| it.ways());
     Some(Problem::new(Exit::Damaged, what, why, remedy))
+}
+
+/// What memory has of the log of a volume, and the home may lack.
+struct Left<'a> {
+    volume: &'a str,
+    bytes: u64,
+}
+
+impl Left<'_> {
+    fn ways(&self) -> String {
+        let Left { volume, bytes } = self;
+        format!(
+            "; or, if it is gone for good: the memory still has {} that the home may lack, from \
+             which `holdfast volume mend {volume}` makes the log again, and which `holdfast volume \
+             accept {volume} --keep home` would give up",
+            rounded(*bytes)
+        )
+    }
+}
+
+fn left_in_memory<'a>(service: &'a str, medium: &Medium) -> Option<Left<'a>> {
+    let volume = service.strip_prefix("volume/")?;
+    let marks = Region::observe(medium).ok()?.marks();
+    let bytes = marks.tail.saturating_sub(marks.released);
+    (bytes > 0).then_some(Left { volume, bytes })
+}
+
+/// Opens the directory of a log and takes it, as [`take_directory`]. One that is missing although
+/// its memory is there is not to be made as a new one.
+pub fn take_log(service: &str, log: &Path, medium: &Medium) -> Outcome<OwnedFd> {
+    take_directory("log", log).map_err(|problem| {
+        let is_missing = log.symlink_metadata().is_err_and(|it| it.kind() == NotFound);
+        let left = is_missing.then(|| left_in_memory(service, medium)).flatten();
+        let Some(left) = left else { return problem };
+        let remedy = "nothing was changed; mount the file system that it is on, or put it back";
+        let why = format!("the log's directory {} is missing", log.display());
+        Problem::new(Exit::Damaged, problem.what, why, remedy.to_owned() + &left.ways())
+    })
 }
 
 fn has_segments(files: &dyn Files) -> bool {

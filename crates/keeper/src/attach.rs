@@ -12,6 +12,7 @@ use crate::orders::{Orders, Server, Task};
 use crate::whose::{front_end_of, refuse_kept_by_another};
 use holdfast_attach::foreseen::Decided;
 use holdfast_attach::homes::{refuse_nested, refuse_strange};
+use holdfast_attach::logs::take_log;
 use holdfast_attach::observe::refuse_poisoned;
 use holdfast_attach::users::refuse_in_use;
 use holdfast_config::claims::PowerSource;
@@ -21,7 +22,7 @@ use holdfast_config::{Address, Config, Protocol, VolumeConfig, Way};
 use holdfast_front::ublk;
 use holdfast_io::real::RealFiles;
 use holdfast_io::{Shown, private};
-use holdfast_machine::lock::{take_directory, take_home};
+use holdfast_machine::lock::take_home;
 use holdfast_machine::mounts::point::MountPoint;
 use holdfast_machine::mounts::served::refuse_served;
 use holdfast_machine::mounts::{Mount, mounted_at, our_mount_at, unmount, users_text};
@@ -37,7 +38,7 @@ pub(crate) fn take(name: &str, config: &Config) -> Outcome<(Held, Option<Decided
     let (what, volume) = (format!("attaching volume {name}"), config.volume(name)?);
     let home = take_home_to_serve(&what, name, config)?;
     let log = match volume.way {
-        Way::Direct => Some(take_directory("log", &volume.log)?),
+        Way::Direct => Some(take_log(&format!("volume/{name}"), &volume.log, &volume.medium())?),
         Way::Queue => None,
     };
     refuse_poisoned(&what, name, &volume.medium())?;

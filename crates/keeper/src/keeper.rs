@@ -561,6 +561,9 @@ impl Keeper {
         let astray = |name: &String| {
             server.as_ref()?.1.astray.get(&format!("{VOLUME_PREFIX}{name}")).cloned()
         };
+        let log_trouble = |name: &String| {
+            server.as_ref()?.1.log_troubles.get(&format!("{VOLUME_PREFIX}{name}")).cloned()
+        };
         let coming = |name: &String| match attached.get(name)? {
             Entry::Coming(attempt) => Some(attempt.text()),
             Entry::Here(_) => None,
@@ -569,7 +572,10 @@ impl Keeper {
             Some(attached) => {
                 let status = attached.status(name);
                 let status = match attached.volume.way {
-                    Way::Queue => status.behind(behind).astray(astray(name), UPGRADE),
+                    Way::Queue => {
+                        let status = status.behind(behind).log_trouble(log_trouble(name));
+                        status.astray(astray(name), UPGRADE)
+                    }
                     Way::Direct => status,
                 };
                 Some(status.changed(self.changed(&attached, &config, name)))

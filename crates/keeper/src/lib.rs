@@ -25,6 +25,7 @@ mod kept;
 mod last_word;
 pub mod left;
 pub mod listeners;
+mod log_place;
 pub mod memory;
 pub mod orders;
 mod pace;

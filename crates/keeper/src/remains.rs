@@ -20,8 +20,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 /// What is kept beside sockets.
-const PARTS: [&str; 3] = [FUSE, "kept-log", HOME];
+const PARTS: [&str; 3] = [FUSE, LOG, HOME];
 const FUSE: &str = "kept-fuse";
+const LOG: &str = "kept-log";
 const HOME: &str = "kept-home";
 
 impl Kept {
@@ -37,6 +38,13 @@ impl Kept {
             kept.keep(socket_name(whose, place), socket);
         }
         kept
+    }
+
+    /// Has the directory of its log kept in the place of the one that was there.
+    pub(crate) fn keep_log_anew(&mut self, whose: &str, log: &OwnedFd) {
+        let name = part_name(LOG, whose);
+        self.manager.forget(&name);
+        self.manager.keep(&name, log.as_fd());
     }
 }
 

@@ -6,6 +6,7 @@
 //! Never: opens a region, a log or a disk; it removes a region that its log needs no more.
 
 mod awaited;
+mod log_places;
 pub(crate) mod snapshot;
 mod state;
 
@@ -22,6 +23,7 @@ use crate::taken;
 use crate::upgrade::{END_PATIENCE, Request, Upgrade, open_binary};
 use awaited::are_empty;
 use holdfast_attach::bond::RegionNote;
+use holdfast_attach::logs;
 use holdfast_attach::observe::look;
 use holdfast_client::protocol::{DISK_PREFIX, LOG_PREFIX, TABLE_PREFIX, VOLUME_PREFIX};
 use holdfast_config::claims::PowerSource;
@@ -32,7 +34,7 @@ use holdfast_io::private::NamedListener;
 use holdfast_io::real::RealFiles;
 use holdfast_machine::found::{memory_of, verdict_of_log};
 use holdfast_machine::holders::Holder;
-use holdfast_machine::lock::{holder_of_directory, take_directory};
+use holdfast_machine::lock::holder_of_directory;
 use holdfast_machine::signals::is_from_outside;
 use holdfast_machine::standstill::{Look, Standstill};
 use holdfast_machine::threads;
@@ -72,7 +74,7 @@ pub(crate) struct ServerLife {
 /// The directory of a log that may be served.
 fn take_log(service: &str, log: &ServedLogConfig, power: PowerSource) -> Outcome<OwnedFd> {
     verdict_of_log(service, log, memory_of(&log.memory), power)?;
-    take_directory("log", &log.log)
+    logs::take_log(service, &log.log, &log.memory.medium())
 }
 
 impl Held {
@@ -179,6 +181,7 @@ impl ServerLife {
             stands_still: false,
             marks: BTreeMap::new(),
             astray: BTreeMap::new(),
+            log_places: BTreeMap::new(),
             awaited: Awaited::default(),
             is_renewing: false,
             left_out: Vec::new(),
@@ -327,6 +330,7 @@ impl Supervisor {
         self.look();
         self.look_at_awaited();
         self.look_at_socket();
+        self.look_at_log_places();
         if self.due.is_some_and(|due| due <= now) {
             self.due = None;
             self.begin();
@@ -406,14 +410,16 @@ impl Supervisor {
         media.values().filter(|medium| !memories.hold(medium, pid)).count() == 0
     }
 
-    /// Gives what a server that has ended served its names back, and holds what the next one is
-    /// about to look for. What cannot have its name is left out for as long.
-    fn put_memories_back(&mut self) {
+    /// Gives what a server that has ended served its names and its logs' files back, and holds what
+    /// the next one is about to look for. What cannot have them is left out for as long.
+    fn put_back(&mut self) {
         let Shared { memories, media, .. } = &*self.shared;
         let put = |(of, medium): (&String, &Medium)| {
             Some((of.clone(), memories.put_back(medium, &of.replacen('/', " ", 1)).err()?))
         };
         self.left_out = media.iter().filter_map(put).collect();
+        let without_log = self.restore_logs();
+        self.left_out.extend(without_log);
         self.left_out.iter().for_each(|(_, problem)| tracing::error!("{problem}"));
     }
 
@@ -451,7 +457,7 @@ impl Supervisor {
     fn begin(&mut self) {
         self.held.take_logs();
         self.mend_socket();
-        self.put_memories_back();
+        self.put_back();
         let orders = self.orders_of_free();
         if let (true, Some(why)) = (are_empty(&orders), self.passing_reason()) {
             let upgrade = self.upgrade.take();
@@ -517,6 +523,7 @@ impl Supervisor {
         let untaken = self.held.unserved.iter().map(|it| (it.service.clone(), it.why.clone()));
         ready.unserved.extend(untaken.chain(std::mem::take(&mut self.left_out)));
         let upgrade = self.upgrade.take();
+        self.note_served(&ready);
         self.shared.change(|s| {
             s.state = State::Serving;
             s.problem = None;
@@ -591,7 +598,10 @@ impl Supervisor {
         }
         let problem = match death.was_ready {
             true => problem,
-            false => self.passing_reason().unwrap_or_else(|| self.shared.reason(problem)),
+            false => {
+                let reason = || self.log_reason(self.shared.reason(problem));
+                self.passing_reason().unwrap_or_else(reason)
+            }
         };
         // Whoever it could not wait for is looked at from now on, and told of meanwhile.
         let was_in_vain = problem.exit == Exit::InUse && death.waited_in_vain();

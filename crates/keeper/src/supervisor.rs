@@ -5,6 +5,7 @@
 //! the descriptors that programs' mounts depend on stay open throughout.
 //! Never: opens a region, a log or the mount. Whatever could crash does so in another process.
 
+mod log;
 mod reach;
 mod replace;
 pub(crate) mod snapshot;
@@ -14,6 +15,7 @@ mod words;
 
 use crate::heard::{Heard, start_heard};
 use crate::held::Held;
+use crate::log_place::LogPlace;
 use crate::memory;
 use crate::memory::Memories;
 use crate::orders::{Orders, Report, Task};
@@ -78,6 +80,7 @@ impl Supervised {
                 copies_cut_off: 0,
                 mortal_connections: 0,
                 astray: None,
+                log_trouble: None,
             }),
             changed: Condvar::new(),
             pulse,
@@ -105,6 +108,7 @@ impl Supervised {
             let_go: None,
             unmount,
             watch: Watch::default(),
+            log_place: LogPlace::default(),
         };
         let thread = threads::thread("supervisor", move || supervisor.run())?;
         Ok(Supervised { shared, events: sender, thread: Some(thread) })
@@ -213,6 +217,7 @@ impl Supervisor {
             Phase::Running(front) => {
                 self.look();
                 let front = self.look_at_sockets(front);
+                let front = self.look_at_log(front);
                 Phase::Running(self.kill_if_late(front))
             }
             phase => phase,
@@ -279,6 +284,7 @@ impl Supervisor {
 
     fn try_begin(&mut self, task: Task) -> Outcome<Front> {
         self.shared.memories.put_back(&self.shared.medium, &self.orders.whose())?;
+        self.restore_log()?;
         let orders = Orders { task, resume: self.has_started, ..self.orders.clone() };
         if self.is_unmounted {
             self.held.close_to_users();
@@ -388,7 +394,7 @@ impl Supervisor {
         let Shared { memories, medium, .. } = &*self.shared;
         let problem = match death.was_ready {
             true => problem,
-            false => memories.reason(medium, problem),
+            false => self.log_reason(memories.reason(medium, problem)),
         };
         // Whoever uses a home that is not served yet is named to who wants it to be.
         let is_in_use = problem.exit == Exit::InUse && !self.was_served && !self.was_ever_ready;

@@ -9,7 +9,7 @@ use std::fmt;
 use crate::commit_log::{ReadError, WordError};
 use crate::error::{
     AppendError, CommitError, ConfigFault, CreateError, FileFault, NoteError, OpenError,
-    RepairError, TruncateError,
+    RemakeError, RepairError, TruncateError,
 };
 
 impl fmt::Display for ConfigFault {
@@ -20,6 +20,15 @@ impl fmt::Display for ConfigFault {
             }
             Self::Segments { found } => write!(out, "{found} segments are not 2 to 4096"),
             Self::CutInRing => out.write_str("nothing is cut out of a log that stays in its ring"),
+        }
+    }
+}
+
+impl fmt::Display for RemakeError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Place(error) => write!(out, "{error}"),
+            Self::Memory(error) => write!(out, "{error}"),
         }
     }
 }
@@ -174,6 +183,7 @@ fn unreachable_log(out: &mut fmt::Formatter<'_>, error: &std::io::Error) -> fmt:
 
 impl std::error::Error for ConfigFault {}
 impl std::error::Error for CreateError {}
+impl std::error::Error for RemakeError {}
 impl std::error::Error for RepairError {}
 impl std::error::Error for FileFault {}
 impl std::error::Error for OpenError {}

@@ -50,6 +50,18 @@ pub enum CreateError {
     Io(io::Error),
 }
 
+/// Why a log was not made again from memory. Nothing of the memory was changed, and whatever was
+/// half made is overwritten by the next attempt.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RemakeError {
+    /// The directory cannot be given the log: see what it says.
+    Place(CreateError),
+    /// The memory cannot give it one: it does not have the log, or is too small for the
+    /// configuration.
+    Memory(OpenError),
+}
+
 /// What is wrong with a file of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

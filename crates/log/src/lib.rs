@@ -72,6 +72,7 @@ mod rate;
 mod rebuild;
 mod recovery;
 mod refill;
+mod remake;
 mod repair;
 mod salvage;
 mod segment;
@@ -101,8 +102,8 @@ pub use config::{
 pub use cursor::{Cursor, CursorError};
 pub use error::NoteError;
 pub use error::{
-    AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError, RepairError,
-    TruncateError,
+    AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError, RemakeError,
+    RepairError, TruncateError,
 };
 pub use foresee::Foreseen;
 pub use frames::{Frame, Frames, FramesIter};

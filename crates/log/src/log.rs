@@ -18,7 +18,9 @@ use crate::catalogue::Catalogue;
 use crate::check::CheckedRing;
 use crate::config::{LogConfig, Retention};
 use crate::cursor::Cursor;
-use crate::error::{AppendError, CommitError, CreateError, OpenError, RepairError, TruncateError};
+use crate::error::{
+    AppendError, CommitError, CreateError, OpenError, RemakeError, RepairError, TruncateError,
+};
 use crate::foresee::Foreseen;
 use crate::frames::Frame;
 use crate::outcome::{Appended, Contents, Drained, Mended, Recovery};
@@ -26,7 +28,7 @@ use crate::repair::{RepairEvent, Repaired};
 use crate::state::Log;
 use crate::verify::{Verified, Walked};
 use crate::writer::Body;
-use crate::{check, create, foresee, left, open, repair, unapplied, verify, words};
+use crate::{check, create, foresee, left, open, remake, repair, unapplied, verify, words};
 
 impl Log {
     /// Makes a log in the root of `files`: segments full of zeros, then the catalogue, all synced.
@@ -56,6 +58,25 @@ impl Log {
         label: &[u8],
     ) -> Result<(), CreateError> {
         create::create(&Named::new(files), identity, config, label)
+    }
+
+    /// Makes the log again that a region has all of, in the root of `files`, where nothing of it is
+    /// left; its segments have no label. Opened with that region, it is given everything that was
+    /// durable before anything more is acknowledged; without it, it ends where its reader was.
+    /// Only for whoever knows that the files are gone for good: beside the log itself, this would
+    /// be a second one.
+    ///
+    /// # Errors
+    /// See [`RemakeError`]. What an interrupted attempt left is overwritten.
+    ///
+    /// # Panics
+    /// If the configuration keeps the log on its device: a ring does not have all of such a log.
+    pub fn remake(
+        files: &dyn Files,
+        region: &Observed,
+        config: &LogConfig,
+    ) -> Result<(), RemakeError> {
+        remake::remake(&Named::new(files), region, config)
     }
 
     /// The label of the log in the root of `files`, as any of its segments has it; empty if there

@@ -37,9 +37,9 @@ const GENERATIONS_UNSEEN: u32 = 1 << 12;
 
 /// One segment file, as it says itself.
 #[derive(Clone, Copy)]
-struct Piece {
-    file: u32,
-    header: SegmentHeader,
+pub(crate) struct Piece {
+    pub(crate) file: u32,
+    pub(crate) header: SegmentHeader,
 }
 
 /// The log's table, and whether it had to be made of what the segments say.
@@ -80,7 +80,7 @@ fn slot(files: &dyn Files, entry: Entry, shape: Shape) -> io::Result<Slot> {
 }
 
 /// Every segment file of the log, the newest for each number.
-fn pieces(files: &dyn Files, log: Option<Identity>) -> io::Result<BTreeMap<u64, Piece>> {
+pub(crate) fn pieces(files: &dyn Files, log: Option<Identity>) -> io::Result<BTreeMap<u64, Piece>> {
     let mut found: Vec<Piece> = Vec::new();
     for name in segment_names(files)? {
         let Some(file) = file_number(&name) else { continue };
@@ -169,7 +169,7 @@ fn made_of(files: &dyn Files, pieces: &BTreeMap<u64, Piece>) -> io::Result<Optio
 }
 
 /// Files that hold more than frames hold groups.
-fn parity_of(
+pub(crate) fn parity_of(
     files: &dyn Files,
     pieces: &BTreeMap<u64, Piece>,
     segment_bytes: u64,
@@ -185,7 +185,7 @@ fn parity_of(
 
 /// An entry for each number. One that nobody has gets the file that was listed for it, or one that
 /// is not there.
-fn entries(
+pub(crate) fn entries(
     first: u64,
     last: u64,
     pieces: &BTreeMap<u64, Piece>,

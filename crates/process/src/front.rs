@@ -12,23 +12,27 @@ use crate::life::{
 };
 use crate::parts::{Parts, Place};
 use crate::users::{Seen, Users, tls_of};
+use holdfast_attach::bond::{Bond, Wearer};
 use holdfast_attach::home::Home;
 use holdfast_attach::logs;
 use holdfast_attach::observe::{observe, region_problem};
+use holdfast_attach::whereabouts::Lost;
 use holdfast_config::claims::{PowerSource, Storage};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes::rounded;
 use holdfast_config::{Cache, VolumeConfig};
 use holdfast_front::fuse;
+use holdfast_io::private;
 use holdfast_io::real::{RealClock, RealFiles};
 use holdfast_keeper::keeper::{self, stay_when_memory_is_short};
 use holdfast_keeper::orders::FrontArgs;
 use holdfast_keeper::orders::{Orders, Report, Task};
-use holdfast_log::{Log, Mended};
+use holdfast_log::{Log, Mended, OpenError};
 use holdfast_machine::confinement::confine_front;
 use holdfast_machine::found::storage_below;
 use holdfast_machine::holders::{FRONT_END_NAME, be_called};
+use holdfast_machine::lock::take_home;
 use holdfast_machine::mounts::mounted_at;
 use holdfast_machine::raw::inherited;
 use holdfast_machine::threads::during;
@@ -157,8 +161,12 @@ pub fn give_back(
     )
 }
 
-/// Takes the log of a volume that nobody serves into use again after its disk failed.
+/// Takes the log of a volume that nobody serves into use again after its disk failed, or its files
+/// were removed.
 pub fn mend(name: &str, volume: &VolumeConfig) -> Outcome<Mended> {
+    if is_gone(volume) {
+        make_again(name, volume)?;
+    }
     let parts = Parts::take_log(name, volume)?;
     let Place::Here(log) = &parts.log else { unreachable!("the directory was taken") };
     let medium = volume.medium();
@@ -176,6 +184,31 @@ pub fn mend(name: &str, volume: &VolumeConfig) -> Outcome<Mended> {
     let config = volume.log_config();
     Log::mend(log.clone(), Arc::new(region), Arc::new(RealClock), config)
         .map_err(|error| parts.log_problem(&error))
+}
+
+/// Whether there is no log where it is to be, and memory of one.
+fn is_gone(volume: &VolumeConfig) -> bool {
+    let is_missing = match private::directory_there(&volume.log) {
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+        Ok(log) => {
+            let found = Log::identity_of(&RealFiles::from_fd(log));
+            matches!(found, Err(OpenError::NoLog | OpenError::File { .. }))
+        }
+    };
+    is_missing && Region::observe_to_attach(&volume.medium()).is_ok()
+}
+
+/// Makes the log again from its memory, and notes the home beside it.
+fn make_again(name: &str, volume: &VolumeConfig) -> Outcome<()> {
+    let home = take_home(&volume.home)?;
+    let service = format!("volume/{name}");
+    let (medium, config) = (volume.medium(), volume.log_config());
+    let lost = Lost { service: &service, log: &volume.log, medium, config };
+    let wearer = Wearer::of(&home).ok();
+    let made = lost.make_again_for(wearer.and_then(|it| it.badge()).as_ref())?;
+    let log = RealFiles::from_fd(made);
+    let bond = Bond::look(name, (volume, &home), &log)?;
+    bond.map_or(Ok(()), |bond| bond.note_again())
 }
 
 fn serve(

@@ -302,6 +302,24 @@ impl<'a> Bond<'a> {
         self.renew(None, || self.fresh_badge())
     }
 
+    /// Notes the home anew where the log has lost its note of it while somebody served the two: the
+    /// home wears the badge of the attachment that goes on.
+    pub fn note_again(&self) -> Outcome<()> {
+        let ours = self.found.badge.as_ref().filter(|it| it.identity == hex(self.identity));
+        let (Some(badge), Note::Missing) = (ours, &self.note) else { return Ok(()) };
+        self.put(&HomeNote {
+            format: FORMAT,
+            identity: hex(self.identity),
+            generation: badge.generation,
+            is_begun: false,
+            has_badge: true,
+            is_complete: false,
+            path: self.home.to_owned(),
+            place: self.found.place.clone(),
+            boot: self.boot.id.clone(),
+        })
+    }
+
     /// Says that what somebody changed in the home may be written over.
     pub fn accept_changes(&self) -> Outcome<()> {
         self.renew(None, || match self.found.badge.clone() {

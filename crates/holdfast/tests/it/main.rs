@@ -47,6 +47,7 @@ mod life;
 mod load;
 mod log_commands;
 mod log_follow;
+mod log_place;
 mod log_reading;
 mod meanwhile;
 mod memory_told;

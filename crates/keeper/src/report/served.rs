@@ -159,6 +159,8 @@ impl LogStatus {
             let astray = server.and_then(|server| server.astray.get(&service).cloned());
             let verdict = verdict_with(astray.as_ref(), told.or_else(judged));
             let unserved = unserved.or(astray.map(|it| astray_text(&it, UPGRADE)));
+            let trouble = server.and_then(|server| server.log_troubles.get(&service).cloned());
+            let unserved = also(trouble, unserved);
             let standing = server.and_then(|server| server.logs.get(&service).cloned());
             let standstills = standing.unwrap_or_default();
             let observed = (!came_later).then(|| observe(&log.memory.medium()));

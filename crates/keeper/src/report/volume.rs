@@ -287,7 +287,13 @@ impl VolumeStatus {
         self.standstills = snapshot.standstills;
         self.mortal_connections = snapshot.mortal_connections;
         let again = format!("`holdfast mount {}`", self.name);
-        self.astray(snapshot.astray, &again)
+        self.log_trouble(snapshot.log_trouble).astray(snapshot.astray, &again)
+    }
+
+    /// One whose log's files are not where they were.
+    pub(crate) fn log_trouble(mut self, trouble: Option<String>) -> VolumeStatus {
+        self.problem = also(trouble, self.problem);
+        self
     }
 
     /// One whose memory has lost its name: no other process would find it. `again` gives it back

@@ -36,6 +36,8 @@ pub struct ServerSnapshot {
     pub logs: BTreeMap<String, Vec<Standstill>>,
     /// The services whose memory has lost its name.
     pub astray: BTreeMap<String, Astray>,
+    /// The logs whose files are not where they were, and what to do.
+    pub log_troubles: BTreeMap<String, String>,
     /// Why programs do not find its socket, if they do not, and what to do.
     pub unreached: Option<String>,
 }

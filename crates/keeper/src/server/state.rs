@@ -4,6 +4,7 @@
 //! Never: does anything; the files beside it do, each its part.
 
 use super::snapshot::ServerSnapshot;
+use crate::log_place::LogPlace;
 use crate::memory::{Astray, Memories};
 use crate::orders::{ServerOrders, ServerReport};
 use crate::pace::Pace;
@@ -94,6 +95,8 @@ pub(super) struct Supervisor {
     pub(super) marks: BTreeMap<String, Marks>,
     /// The services whose memory had lost its name at the last look.
     pub(super) astray: BTreeMap<String, Astray>,
+    /// Where each log is that a server has served.
+    pub(super) log_places: BTreeMap<String, LogPlace>,
     /// What somebody else has.
     pub(super) awaited: Awaited,
     /// The server was told to end so that the next one takes up more.
@@ -130,6 +133,7 @@ impl Shared {
             standstills: Vec::new(),
             logs: BTreeMap::new(),
             astray: BTreeMap::new(),
+            log_troubles: BTreeMap::new(),
             unreached: None,
         };
         let snapshot = Mutex::new(snapshot);

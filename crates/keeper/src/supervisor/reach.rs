@@ -21,8 +21,7 @@ use std::time::Instant;
 impl Supervisor {
     /// Has the next front end take clients where a socket has lost its name, if nobody else has it.
     pub(super) fn look_at_sockets(&mut self, front: Front) -> Front {
-        let is_ending = self.is_unmounted || self.upgrade.is_some() || front.kill_at.is_some();
-        if is_ending || !front.was_ready || front.task != Task::Serve {
+        if !self.may_renew(&front) {
             return front;
         }
         let mended = self.may_mend().and_then(|()| self.mend_sockets());
@@ -32,6 +31,12 @@ impl Supervisor {
             Ok(true) => self.renew(front),
             _ => front,
         }
+    }
+
+    /// Whether it serves, and nothing ends it already.
+    pub(super) fn may_renew(&self, front: &Front) -> bool {
+        let is_ending = self.is_unmounted || self.upgrade.is_some() || front.kill_at.is_some();
+        !is_ending && front.was_ready && front.task == Task::Serve
     }
 
     /// Refuses where the front end that has to be replaced then has to stay.
@@ -91,7 +96,7 @@ impl Supervisor {
     }
 
     /// Has another front end serve, to which this one leaves its connections.
-    fn renew(&mut self, front: Front) -> Front {
+    pub(super) fn renew(&mut self, front: Front) -> Front {
         self.is_renewing = true;
         self.stalled = self.stalled.or(Some(Instant::now()));
         self.shared.change(|s| s.state = State::Restarting);

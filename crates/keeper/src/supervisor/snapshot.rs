@@ -81,6 +81,8 @@ pub struct Snapshot {
     pub mortal_connections: u64,
     /// That the memory has lost its name, if it has.
     pub astray: Option<Astray>,
+    /// That the log's files are not where they were, if they are not, and what to do.
+    pub log_trouble: Option<String>,
 }
 
 impl Snapshot {

@@ -5,6 +5,7 @@
 
 use super::snapshot::Snapshot;
 use crate::held::Held;
+use crate::log_place::LogPlace;
 use crate::memory::{Astray, Memories};
 use crate::orders::{Orders, Report, Task};
 use crate::pace::Pace;
@@ -107,6 +108,8 @@ pub(super) struct Supervisor {
     /// Takes the mount away when the volume never served.
     pub(super) unmount: fn(&Orders),
     pub(super) watch: Watch,
+    /// Where its log is, if it has one in a directory of its own.
+    pub(super) log_place: LogPlace,
 }
 
 impl Shared {

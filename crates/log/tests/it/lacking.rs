@@ -25,9 +25,13 @@ enum Damage {
     Missing,
     /// The whole directory.
     AllOlder,
+    /// The whole directory, made again from memory.
+    AllGone,
+    /// Both catalogues, and now and then a segment, made again from memory.
+    NoCatalogue,
 }
 
-const ALL: [Damage; 8] = [
+const ALL: [Damage; 10] = [
     Damage::Nothing,
     Damage::Flips,
     Damage::Zeros,
@@ -36,6 +40,8 @@ const ALL: [Damage; 8] = [
     Damage::Short,
     Damage::Missing,
     Damage::AllOlder,
+    Damage::AllGone,
+    Damage::NoCatalogue,
 ];
 
 pub(crate) fn image(files: &FakeFiles) -> FakeFiles {
@@ -59,12 +65,23 @@ pub(crate) fn segments_of(files: &FakeFiles) -> Vec<String> {
 
 /// Does it to one of the segment files.
 fn damage(what: Damage, files: &FakeFiles, before: &FakeFiles, random: &mut Random) {
+    if matches!(what, Damage::Nothing | Damage::AllOlder | Damage::AllGone) {
+        return;
+    }
+    if what == Damage::NoCatalogue {
+        let remove = |name: &str| drop(files.remove_file(Path::new(name)));
+        ["catalogue", "catalogue.copy"].into_iter().for_each(remove);
+        segments_of(files).iter().filter(|_| random.below(3) == 0).for_each(|name| remove(name));
+        return files.sync_dir(Path::new("")).expect("the disk is sound");
+    }
     let names = segments_of(files);
     let name = &names[random.below(names.len() as u64) as usize];
     let mut bytes = contents_of(files, name);
     let at = random.below(bytes.len() as u64) as usize;
     match what {
-        Damage::Nothing | Damage::AllOlder => return,
+        Damage::Nothing | Damage::AllOlder | Damage::AllGone | Damage::NoCatalogue => {
+            unreachable!("no file's contents")
+        }
         Damage::Missing => {
             files.remove_file(Path::new(name)).expect("it is there");
             return files.sync_dir(Path::new("")).expect("the disk is sound");
@@ -137,7 +154,11 @@ fn lived_through(what: Damage, seed: u64) -> Result<bool, String> {
         }
     }
     drop((log, ring));
-    let files = image(if what == Damage::AllOlder { &before } else { &files });
+    let files = match what {
+        Damage::AllOlder => image(&before),
+        Damage::AllGone => FakeFiles::new(seed),
+        _ => image(&files),
+    };
     damage(what, &files, &before, &mut random);
     // Without the ring.
     let alone = Log::foresee(&files, None, &CONFIG);
@@ -145,6 +166,9 @@ fn lived_through(what: Damage, seed: u64) -> Result<bool, String> {
     agree(&alone, &open_with(&other, region()), (&files, &other))?;
     // With it.
     let seen = Region::observe(&medium).expect("it is a region");
+    if matches!(what, Damage::AllGone | Damage::NoCatalogue) {
+        Log::remake(&files, &seen, &CONFIG).map_err(|error| format!("made again: {error}"))?;
+    }
     let foreseen = Log::foresee(&files, Some(&seen), &CONFIG);
     drop(seen);
     let ring = Arc::new(Region::attach(&medium).expect("it is a region"));

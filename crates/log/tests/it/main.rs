@@ -26,6 +26,7 @@ mod power;
 mod reader;
 mod real;
 mod refusals;
+mod remade;
 mod repair;
 mod returned;
 mod support;

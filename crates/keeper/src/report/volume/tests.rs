@@ -60,6 +60,7 @@ fn what_the_supervisor_knows_is_in_the_report() {
         copies_cut_off: 0,
         mortal_connections: 3,
         astray: None,
+        log_trouble: None,
     };
     let status = status("[\"process\"]").with(snapshot);
     let text = status.text();

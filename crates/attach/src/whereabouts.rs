@@ -1,0 +1,205 @@
+//! Whether the files of a log that is served are where its directory's name says.
+//!
+//! Whoever serves a log has its directory and its segments open, and would write on into files that
+//! nobody finds any more. A log never takes a segment away while it is served, so that one which
+//! was seen and is not there, or is another file, was taken by somebody else.
+//!
+//! Promise: that segments, the catalogues or the directory were removed, or moved, is noticed at
+//! the next look; a disk that does not answer keeps nobody waiting. The log of a volume is made
+//! again from memory that has all of it, beside whoever serves it or after his end.
+//! Never: ends anybody; makes a second log beside one that is somewhere.
+
+use crate::bond::{Badge, hex};
+use crate::logs::THE_DISK;
+use crate::observe::region_problem;
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_io::private;
+use holdfast_io::real::{MadeDirectories, RealFiles};
+use holdfast_log::{CreateError, Log, LogConfig, RemakeError, is_segment_name};
+use holdfast_machine::advice::cure;
+use holdfast_machine::bounded;
+use holdfast_machine::lock::{CATALOGUES, take_directory};
+use holdfast_memory::{Medium, Region};
+use rustix::fs::{AtFlags, Dir, fstat, stat, statat};
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// What a look at a log that is served found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// Everything is where it was.
+    InPlace,
+    /// The directory has everything, and is there now.
+    Moved(PathBuf),
+    /// So many of the segments that were there are gone, or other files; the catalogues are there.
+    Lacking(usize),
+    /// Nothing is left that makes the directory a log.
+    Removed,
+}
+
+/// What earlier looks saw of a log's directory: the segments and their inodes.
+#[derive(Clone, Debug, Default)]
+pub struct Watched {
+    segments: BTreeMap<String, u64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Seen {
+    segments: BTreeMap<String, u64>,
+    has_catalogue: bool,
+    /// Where the directory is, if its name does not lead to it.
+    elsewhere: Option<PathBuf>,
+}
+
+impl Watched {
+    /// Looks at the directory that whoever serves the log has open by this name. What cannot be
+    /// told, because its disk does not answer or fails, is no news.
+    pub fn look(&mut self, directory: &OwnedFd, path: &Path) -> Whereabouts {
+        let (Ok(held), name) = (directory.try_clone(), path.to_owned()) else {
+            return Whereabouts::InPlace;
+        };
+        let found = bounded::read(path, move |_| see(&held, &name)).ok().and_then(Result::ok);
+        let Some(found) = found else { return Whereabouts::InPlace };
+        if !found.has_catalogue {
+            return Whereabouts::Removed;
+        }
+        let is_lost = |(name, inode): &(&String, &u64)| found.segments.get(*name) != Some(*inode);
+        match self.segments.iter().filter(is_lost).count() {
+            0 => self.segments = found.segments,
+            lost => return Whereabouts::Lacking(lost),
+        }
+        found.elsewhere.map_or(Whereabouts::InPlace, Whereabouts::Moved)
+    }
+
+    /// Nobody serves the log any more: whoever does next may find other files.
+    pub fn forget(&mut self) {
+        self.segments.clear();
+    }
+}
+
+fn see(directory: &OwnedFd, path: &Path) -> io::Result<Seen> {
+    let mut seen = Seen::default();
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().to_str() else { continue };
+        seen.has_catalogue |= CATALOGUES.contains(&name);
+        if is_segment_name(name) {
+            let found = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
+            seen.segments.extend(found.map(|it| (name.to_owned(), it.st_ino)));
+        }
+    }
+    seen.elsewhere = (!leads_to(path, directory)).then(|| place_of(directory));
+    Ok(seen)
+}
+
+/// Whether the name leads to this directory.
+fn leads_to(path: &Path, directory: &OwnedFd) -> bool {
+    let place = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+    let (there, held) = (stat(path).map(place), fstat(directory).map(place));
+    there.is_ok_and(|there| held.is_ok_and(|held| there == held))
+}
+
+fn place_of(directory: impl AsFd) -> PathBuf {
+    let link = format!("/proc/self/fd/{}", directory.as_fd().as_raw_fd());
+    std::fs::read_link(link).unwrap_or_default()
+}
+
+/// A log of a volume, as its memory is to find it.
+#[derive(Clone, Debug)]
+pub struct Lost<'a> {
+    /// Whose it is: `volume/NAME`.
+    pub service: &'a str,
+    /// Its directory.
+    pub log: &'a Path,
+    /// The memory that has all of it.
+    pub medium: Medium,
+    /// What it is to be like.
+    pub config: LogConfig,
+}
+
+impl Lost<'_> {
+    /// For people.
+    pub fn whose(&self) -> String {
+        self.service.replacen('/', " ", 1)
+    }
+
+    /// Whether the log's name leads to what somebody has open.
+    pub fn is_in_place(&self, held: &OwnedFd) -> bool {
+        leads_to(self.log, held)
+    }
+
+    /// Makes the log again from its memory, where nothing of it is left: in the directory that is
+    /// held, if its name leads there, or in one that is made, and returned locked. None if nothing
+    /// was to be made.
+    pub fn make_again(&self, held: Option<&OwnedFd>) -> Outcome<Option<OwnedFd>> {
+        let in_place = held.filter(|held| leads_to(self.log, held));
+        let missing = MadeDirectories::missing(self.log);
+        let made = match in_place {
+            Some(_) => None,
+            None => Some(self.directory()?),
+        };
+        let directory = in_place.or(made.as_ref()).expect("one of them is there");
+        let files = directory.try_clone().map(RealFiles::from_fd);
+        let files =
+            files.map_err(|error| self.problem(&error, "see whether descriptors ran out"))?;
+        if Log::identity_of(&files).is_err() {
+            self.fill(&files)?;
+        }
+        missing.keep();
+        Ok(made)
+    }
+
+    /// [`Self::make_again`] for a home with this badge, which nobody serves; the directory is
+    /// locked. Nothing is made beside the home of another log.
+    pub fn make_again_for(&self, badge: Option<&Badge>) -> Outcome<OwnedFd> {
+        let seen = Region::observe_to_attach(&self.medium).map(|it| hex(it.identity())).ok();
+        if let Some(badge) = badge.filter(|badge| Some(&badge.identity) != seen.as_ref()) {
+            let why = format!("its home is that of another log, {}", badge.identity);
+            return Err(self.problem(&why, "correct home or memory.path; nothing was changed"));
+        }
+        let made = self.make_again(None)?;
+        Ok(made.expect("a directory was opened"))
+    }
+
+    fn fill(&self, files: &RealFiles) -> Outcome<()> {
+        let seen = Region::observe_to_attach(&self.medium);
+        let seen = seen.map_err(|error| {
+            region_problem("making a log again from", (self.service, &self.medium), &error)
+        })?;
+        Log::remake(files, &seen, &self.config).map_err(|error| {
+            let remedy = format!("nothing is lost; {}", self.way(&error));
+            self.problem(&error, &remedy)
+        })?;
+        let (log, of) = (self.log.display(), hex(seen.identity()));
+        tracing::warn!(service = self.service, of, "its log was made again from memory, in {log}");
+        Ok(())
+    }
+
+    fn way(&self, error: &RemakeError) -> String {
+        match error {
+            RemakeError::Place(CreateError::Io(error)) => cure(error, THE_DISK),
+            RemakeError::Place(_) => format!("move away what is in {}", self.log.display()),
+            _ => "put the log's directory back".to_owned(),
+        }
+    }
+
+    fn directory(&self) -> Outcome<OwnedFd> {
+        let made = private::directory(self.log).map_err(|error| {
+            self.problem(&error, &format!("nothing is lost; {}", cure(&error, THE_DISK)))
+        })?;
+        private::close_to_others(&made)
+            .map_err(|error| self.problem(&error, "run as its owner"))?;
+        take_directory("log", self.log)
+    }
+
+    fn problem(&self, why: &dyn std::fmt::Display, remedy: &str) -> Problem {
+        let what = format!("making the log of {} again from its memory", self.whose());
+        Problem::new(Exit::Failed, what, why, remedy)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! The log of a volume, while its files are taken away.
+//!
+//! Promise: a log whose files were removed is there again before the next front end looks for it,
+//! and the home is noted beside it; the front end that wrote into files without a name is replaced.
+//! Never: touches a log that was only moved, or that nobody has served yet.
+
+use super::state::{Front, Supervisor};
+use crate::log_place::{Step, reason};
+use holdfast_attach::bond::{Bond, has_note};
+use holdfast_attach::whereabouts::Lost;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::{VolumeConfig, Way};
+use holdfast_io::private;
+use holdfast_io::real::RealFiles;
+use holdfast_machine::bounded;
+use std::os::fd::OwnedFd;
+
+impl Supervisor {
+    /// Has another front end serve where the log's files were removed.
+    pub(super) fn look_at_log(&mut self, front: Front) -> Front {
+        let (Some(volume), true) = (self.orders.volume.clone(), self.may_renew(&front)) else {
+            return front;
+        };
+        if volume.way == Way::Queue {
+            self.note_home_again(&volume);
+            return front;
+        }
+        let Some(held) = &self.held.log else { return front };
+        let may_end = self.shared.memories.hindrance(&self.shared.medium).is_none();
+        let service = self.service();
+        let step = self.log_place.look(&lost(&service, &volume), held, may_end);
+        let trouble = self.log_place.trouble().map(str::to_owned);
+        self.shared.change(|s| s.log_trouble = trouble);
+        match step {
+            Step::GoOn => front,
+            Step::Renew => self.renew(front),
+            Step::Replace(made) => {
+                self.take_log(&volume, made);
+                self.renew(front)
+            }
+        }
+    }
+
+    /// Before a front end looks for the log, when none has it.
+    pub(super) fn restore_log(&mut self) -> Outcome<()> {
+        let (Some(volume), true) = (self.orders.volume.clone(), self.was_ever_ready) else {
+            return Ok(());
+        };
+        let Some(held) = &self.held.log else { return Ok(()) };
+        let service = self.service();
+        if let Some(made) = self.log_place.restore(&lost(&service, &volume), held)? {
+            self.take_log(&volume, made);
+        }
+        self.note_home_again(&volume);
+        self.shared.change(|s| s.log_trouble = None);
+        Ok(())
+    }
+
+    /// Why a front end did not come to serve, if its log's files had been removed.
+    pub(super) fn log_reason(&self, said: Problem) -> Problem {
+        match (&self.orders.volume, &self.held.log) {
+            (Some(volume), Some(held)) if self.was_ever_ready => {
+                reason(&lost(&self.service(), volume), held, said)
+            }
+            _ => said,
+        }
+    }
+
+    fn service(&self) -> String {
+        format!("volume/{}", self.orders.name)
+    }
+
+    /// The log is in another directory from now on.
+    fn take_log(&mut self, volume: &VolumeConfig, made: OwnedFd) {
+        if let Some(kept) = &mut self.held.kept {
+            kept.keep_log_anew(&self.orders.whose(), &made);
+        }
+        self.held.log = Some(made);
+        self.note_home_again(volume);
+    }
+
+    /// A log that was made again knows of no home. One that cannot be noted is to be named by
+    /// whoever attaches it next.
+    fn note_home_again(&self, volume: &VolumeConfig) {
+        let log = volume.log.clone();
+        let lacks_note = move |log: &std::path::Path| {
+            private::directory_there(log).is_ok_and(|log| !has_note(&RealFiles::from_fd(log)))
+        };
+        let (Some(home), Ok(true)) = (&self.held.home, bounded::read(&log, lacks_note)) else {
+            return;
+        };
+        let Ok(files) = private::directory_there(&log).map(RealFiles::from_fd) else { return };
+        let bond = Bond::look(&self.orders.name, (volume, home), &files);
+        let noted = bond.and_then(|bond| bond.map_or(Ok(()), |bond| bond.note_again()));
+        noted.unwrap_or_else(|problem| tracing::error!("{problem}"));
+    }
+}
+
+fn lost<'a>(service: &'a str, volume: &'a VolumeConfig) -> Lost<'a> {
+    let (medium, config) = (volume.medium(), volume.log_config());
+    Lost { service, log: &volume.log, medium, config }
+}
