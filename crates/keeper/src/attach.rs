@@ -9,6 +9,7 @@ use crate::held::Held;
 use crate::kept::Kept;
 use crate::listeners::{Listeners, refuse_connected};
 use crate::orders::{Orders, Server, Task};
+use crate::settings;
 use crate::whose::{front_end_of, refuse_kept_by_another};
 use holdfast_attach::foreseen::Decided;
 use holdfast_attach::homes::{refuse_nested, refuse_strange};
@@ -45,9 +46,16 @@ pub(crate) fn take(name: &str, config: &Config) -> Outcome<(Held, Option<Decided
     // A log that is not there is the business of whoever opens it.
     let look = |files: RealFiles| Decided::look(name, (volume, &home), &files, volume.way);
     let decided = log_of(volume).map(look).transpose()?;
-    let (listeners, was_served) = (Listeners::default(), false);
-    let home = Some(home);
-    let held = Held { home, log, fuse: None, listeners, handover: None, kept: None, was_served };
+    let held = Held {
+        home: Some(home),
+        log,
+        settings: settings::written(volume),
+        fuse: None,
+        listeners: Listeners::default(),
+        handover: None,
+        kept: None,
+        was_served: false,
+    };
     Ok((held, decided))
 }
 

@@ -362,8 +362,8 @@ fn start_one(
     let mounted = fuse.as_ref().zip(disk.mount.as_deref());
     let mounted = mounted.and_then(|(it, at)| mount_of(it, at, &disk_source(name)));
     let file_system = FileSystem::of(mounted, fuse.as_ref());
-    let (home, log, kept) = (None, None, None);
-    let held = Held { home, log, fuse, listeners, handover, kept, was_served };
+    let (home, log, settings, kept) = (None, None, None, None);
+    let held = Held { home, log, settings, fuse, listeners, handover, kept, was_served };
     let held = Held { kept: Some(Kept::new(manager, &whose, &held)), ..held };
     let orders = Orders {
         name: name.to_owned(),

@@ -16,6 +16,8 @@ pub(crate) struct Held {
     pub home: Option<OwnedFd>,
     /// The log directory, unless the server has it.
     pub log: Option<OwnedFd>,
+    /// How it is configured, to be read by a keeper that takes it up.
+    pub settings: Option<OwnedFd>,
     /// The FUSE connection while it is mounted.
     pub fuse: Option<Arc<OwnedFd>>,
     /// Where users of its disk connect.

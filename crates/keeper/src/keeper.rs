@@ -7,6 +7,7 @@
 mod configured;
 mod ending;
 mod pursued;
+mod resumed;
 mod upgraded;
 
 pub use crate::attached::kept_elsewhere;
@@ -16,14 +17,16 @@ use crate::attached::Attached;
 use crate::attempt::Attempt;
 use crate::control::protocol::{Answer, Command};
 use crate::disks::DiskFronts;
+use crate::held::Held;
 use crate::last_word::LastWord;
 use crate::memory::Memories;
 use crate::progress::{LOOK_EVERY, PROGRESS_EVERY, Refuse};
+use crate::remains::Remains;
 use crate::report::{KeeperStatus, StatusReport, UPGRADE, VolumeStatus};
 use crate::server::ServerLife;
 use crate::supervisor::Supervised;
 use crate::supervisor::snapshot::{Snapshot, State};
-use crate::{attach, copies, remains, spawn, upgrade};
+use crate::{attach, copies, spawn, upgrade};
 use holdfast_attach::observe::observe;
 use holdfast_client::protocol::VOLUME_PREFIX;
 use holdfast_config::exit::Exit;
@@ -119,6 +122,8 @@ pub struct Keeper {
     program: Outcome<PathBuf>,
     /// Keeps what a keeper that is killed has held.
     manager: Arc<ServiceManager>,
+    /// What was kept so and is not taken up yet.
+    remains: Remains,
     started: Instant,
     /// One entry a volume.
     volumes: Mutex<BTreeMap<String, Entry>>,
@@ -150,11 +155,13 @@ pub struct Keeper {
 impl Keeper {
     /// A keeper without volumes.
     pub fn new(source: Source, socket: PathBuf, manager: ServiceManager) -> Keeper {
+        let manager = Arc::new(manager);
         Keeper {
             source,
             socket,
             program: upgrade::own_path(),
-            manager: Arc::new(manager),
+            remains: Remains::of(&manager),
+            manager,
             started: Instant::now(),
             volumes: Mutex::new(BTreeMap::new()),
             refused: Mutex::new(BTreeMap::new()),
@@ -181,11 +188,6 @@ impl Keeper {
     /// Serves in this term of the host's.
     pub fn begin_term(&self, number: u64) {
         self.term.set(number).expect("a keeper has one term");
-    }
-
-    /// Ends what outlived an earlier keeper whose volumes this one takes up.
-    pub fn end_remains(&self, config: &Config) {
-        remains::end_remains(&self.manager, config);
     }
 
     /// Does what a client asks.
@@ -290,6 +292,7 @@ impl Keeper {
         match &attached {
             Ok(attached) => {
                 drop(self.lock().insert(name.to_owned(), Entry::Here(attached.clone())));
+                self.remains.taken(name);
             }
             Err(_) => drop(self.lock().remove(name)),
         }
@@ -355,7 +358,9 @@ impl Keeper {
 
     fn attach(&self, name: &str, attempt: &Attempt) -> Outcome<Attached> {
         let config = self.config()?;
-        let volume = config.volume(name)?.clone();
+        let kept_as = self.kept_as(name, &config)?;
+        let is_kept = kept_as.is_some();
+        let volume = kept_as.map_or_else(|| config.volume(name).cloned(), Ok)?;
         let power = config.keeper.power;
         if volume.way == Way::Queue {
             attempt.waits_for("the server to start");
@@ -369,11 +374,10 @@ impl Keeper {
         }
         attempt.waits_for("the disks of its home and its log");
         let verdict = verdict(name, &volume, power)?;
-        let back = remains::take_back(&self.manager, name, &volume);
-        let (taken, decided) = match back {
+        let (taken, decided) = match is_kept {
             // It was noted when it was attached.
-            Some(taken) => (taken, None),
-            None => attach::take(name, &config)?,
+            true => (self.remains.held(name, &volume)?, None),
+            false => attach::take(name, &config)?,
         };
         // What is wrong with the home says more than what a server then says of its log.
         attempt.waits_for(ITS_SERVER);
@@ -381,15 +385,14 @@ impl Keeper {
         attempt.waits_for("its mount and its sockets");
         let binary = upgrade::open_binary(Path::new(spawn::OWN_BINARY))?;
         let held = attach::open_to_users(name, &volume, taken, &self.manager)?;
-        let mounted = held.fuse.as_ref().zip(volume.mount.as_deref());
-        let mounted = mounted.and_then(|(connection, at)| mount_of(connection, at, name));
-        let file_system = FileSystem::of(mounted, held.fuse.as_ref());
+        let file_system = file_system(name, &volume, &held);
         let mut orders = attach::orders(name, &volume, power, server);
         orders.term = self.term();
         let noted = decided.map_or(Ok(()), |it| attach::note(name, &volume, &held, &it));
         noted.inspect_err(|_| attach::unmount_unserved(&orders))?;
         let means = (binary, &self.memories);
-        let supervised = Supervised::start(orders, held, means, attach::unmount_unserved)?;
+        let supervised = Supervised::start(orders, held, means, attach::unmount_unserved);
+        let supervised = supervised.inspect_err(|_| self.remains.keep_again(name))?;
         Ok(Attached { volume, verdict, power, file_system, supervised })
     }
 
@@ -555,7 +558,10 @@ impl Keeper {
         self.forget_given_back(&config);
         let mut names: Vec<String> = config.volumes.keys().cloned().collect();
         let attached = self.lock().clone();
-        names.extend(attached.keys().filter(|name| !config.volumes.contains_key(*name)).cloned());
+        let others = attached.keys().cloned().chain(self.remains.names());
+        let others: BTreeSet<String> =
+            others.filter(|name| !config.volumes.contains_key(name)).collect();
+        names.extend(others);
         let server = self.server().map(|server| (server.socket(), server.snapshot()));
         let behind = server.as_ref().map_or(&[][..], |(_, server)| &server.standstills);
         let astray = |name: &String| {
@@ -581,7 +587,7 @@ impl Keeper {
                 Some(status.changed(self.changed(&attached, &config, name)))
             }
             None => {
-                let volume = config.volumes.get(name)?;
+                let volume = &config.volumes.get(name).cloned().or(self.remains.was(name))?;
                 let status = VolumeStatus::unattached(name, volume, config.keeper.power);
                 if let Some(problem) = self.other_than_here(name, volume) {
                     return Some(status.not_its_own(problem));
@@ -613,6 +619,13 @@ impl Keeper {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
         self.volumes.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What is mounted of a volume, or was until somebody unmounted it.
+fn file_system(name: &str, volume: &VolumeConfig, held: &Held) -> Option<FileSystem> {
+    let (connection, at) = held.fuse.as_ref().zip(volume.mount.as_deref())?;
+    FileSystem::of(mount_of(connection, at, name), Some(connection))
+        .or_else(|| FileSystem::unmounted(connection, at))
 }
 
 /// How much of a volume still waits, for people.

@@ -37,6 +37,7 @@ mod remains;
 pub mod report;
 mod restart;
 mod server;
+mod settings;
 mod signs;
 mod spawn;
 mod supervisor;

@@ -424,7 +424,7 @@ impl Supervisor {
         if !was_given_up {
             tracing::error!(volume = self.orders.name, why = problem.why, "gave up on front ends");
         }
-        let given_up = task == Task::Serve && self.was_ever_ready && !self.is_unmounted;
+        let given_up = task == Task::Serve && self.has_users() && !self.is_unmounted;
         let problem = match given_up {
             true => still_waited_for(&self.orders, problem),
             false => problem,
@@ -439,6 +439,11 @@ impl Supervisor {
             Some(_) if !was_given_up => self.begin_drain(),
             _ => self.given_up(),
         }
+    }
+
+    /// Whether programs may be on what is served, as they were under an earlier keeper.
+    fn has_users(&self) -> bool {
+        self.was_ever_ready || self.was_served
     }
 
     fn begin_drain(&mut self) -> Phase {
@@ -474,7 +479,7 @@ impl Supervisor {
         if self.is_wanted_again {
             return self.begin_anew();
         }
-        if self.was_ever_ready && !self.is_unmounted {
+        if self.has_users() && !self.is_unmounted {
             return self.idle();
         }
         if !self.is_unmounted {

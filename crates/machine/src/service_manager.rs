@@ -56,9 +56,9 @@ impl ServiceManager {
         self.lock().remove(name)
     }
 
-    /// Whether something was kept, or opened, under this name and is not taken yet.
-    pub fn has(&self, name: &str) -> bool {
-        self.lock().contains_key(name)
+    /// The names of what was kept, or opened, and is not taken yet.
+    pub fn names(&self) -> Vec<String> {
+        self.lock().keys().cloned().collect()
     }
 
     /// Asks for a descriptor to be kept under a name that nothing else has.

@@ -81,7 +81,7 @@ pub(super) fn run(running: Running) -> Outcome<()> {
     let Running { config, socket, keeper, _lock } = running;
     let _server = Server::start(&socket, keeper.clone())?;
     tracing::info!(socket = %socket.display(), pid = std::process::id(), "keeper listens");
-    keeper.end_remains(&config);
+    let config = keeper.begin_as_kept(config);
     let mut refused = Vec::new();
     let begun = begin_all(&keeper, &config, &mut refused);
     if begun.is_ok() {
@@ -121,7 +121,8 @@ fn serve_until_stopped(keeper: &Arc<Keeper>, mut refused: Refused) {
 /// The volumes that are not mounted, and why.
 type Refused = Vec<(String, Problem)>;
 
-/// Begins to serve whatever can be. A keeper that could serve nothing at all has the first reason.
+/// Begins to serve whatever can be. A keeper that could serve nothing at all has the first reason,
+/// unless programs may wait for what it has.
 fn begin_all(keeper: &Keeper, config: &Config, refused: &mut Refused) -> Outcome<()> {
     let started = keeper.start_server(config);
     match &started {
@@ -130,7 +131,7 @@ fn begin_all(keeper: &Keeper, config: &Config, refused: &mut Refused) -> Outcome
     }
     let served = started.map(|started| started.is_some() && config.serves_programs());
     let begun = [served, keeper.start_disks(config), mount_all(keeper, config, refused)];
-    match begun.contains(&Ok(true)) {
+    match begun.contains(&Ok(true)) || keeper.has_users() {
         true => Ok(()),
         false => begun.into_iter().collect::<Outcome<Vec<bool>>>().map(drop),
     }

@@ -269,8 +269,20 @@ impl Fixture {
 
     /// Starts a keeper, and waits for nothing.
     pub(crate) fn begin_to_serve(&mut self) {
+        let command = self.command();
+        self.begin_as(command);
+    }
+
+    /// [`Self::begin_to_serve`] behind another program.
+    pub(crate) fn begin_as(&mut self, mut command: Command) {
         let log = fs::File::create(self.path("keeper.log")).unwrap();
-        self.keepers.push(self.command().arg("serve").stderr(log).spawn().unwrap());
+        self.keepers.push(command.arg("serve").stderr(log).spawn().unwrap());
+    }
+
+    /// Whether the newest keeper has ended by itself; it is still to be reaped.
+    pub(crate) fn has_ended(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.keeper_pid()));
+        stat.is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|it| it.starts_with(" Z")))
     }
 
     /// Starts a keeper in place of one that has ended by itself, if it has.
@@ -389,6 +401,14 @@ impl Fixture {
         let ended = self.holdfast(&["status", "--json"]);
         let report: Value = serde_json::from_str(&ended.out).unwrap_or_default();
         report["volumes"][0].clone()
+    }
+
+    /// The status of one of several volumes.
+    pub(crate) fn status_of(&self, name: &str) -> Value {
+        let report = self.holdfast(&["status", "--json"]).out;
+        let report: Value = serde_json::from_str(&report).unwrap_or_default();
+        let volumes = report["volumes"].as_array().cloned().unwrap_or_default();
+        volumes.into_iter().find(|it| it["name"] == name).unwrap_or_default()
     }
 
     pub(crate) fn front_end(&self) -> i32 {

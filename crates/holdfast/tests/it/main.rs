@@ -41,6 +41,7 @@ mod held_up;
 mod hindered;
 mod json_told;
 mod keeper_lost;
+mod kept_drawn;
 mod left_behind;
 mod life;
 #[path = "../../../front/tests/vhost_user/load.rs"]

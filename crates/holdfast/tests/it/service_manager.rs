@@ -10,7 +10,7 @@ use rustix::net::{
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{IoSlice, IoSliceMut, Write};
+use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
@@ -18,18 +18,20 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 /// What systemd does for a service: keeps descriptors by name, and hears how it is.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<BTreeMap<String, OwnedFd>>>, Arc<Mutex<Vec<String>>>);
 
-struct Manager {
+/// The manager of one test.
+pub(crate) struct Manager {
     socket: PathBuf,
     kept: Kept,
 }
 
 impl Manager {
-    fn of(fixture: &Fixture) -> Manager {
+    pub(crate) fn of(fixture: &Fixture) -> Manager {
         let manager = Manager { socket: fixture.path("notify"), kept: Kept::default() };
         let (socket, kept) = (UnixDatagram::bind(&manager.socket).unwrap(), manager.kept.clone());
         std::thread::spawn(move || {
@@ -40,13 +42,25 @@ impl Manager {
         manager
     }
 
-    fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         self.kept.0.lock().unwrap().keys().cloned().collect()
     }
 
-    /// Starts a keeper with everything that is kept. No other process must inherit any of it, so
-    /// it goes through a socket.
-    fn start(&self, fixture: &mut Fixture) {
+    /// Keeps this no longer.
+    fn lose(&self, name: &str) {
+        assert!(self.kept.0.lock().unwrap().remove(name).is_some(), "{:?}", self.names());
+    }
+
+    /// Starts a keeper with everything that is kept, and waits until the volume is served.
+    pub(crate) fn start(&self, fixture: &mut Fixture) {
+        self.begin(fixture);
+        fixture.wait_for_state("serving");
+        self.wait_for(&format!("kept-home-volume-{NAME}"));
+    }
+
+    /// Starts a keeper with everything that is kept, and waits for nothing. No other process must
+    /// inherit any of it, so it goes through a socket.
+    pub(crate) fn begin(&self, fixture: &mut Fixture) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let kept = self.kept.0.lock().unwrap();
         let descriptors: Vec<BorrowedFd<'_>> = kept.values().map(AsFd::as_fd).collect();
@@ -60,8 +74,7 @@ impl Manager {
         command.env("NOTIFY_SOCKET", &self.socket).env("LISTEN_FDS", kept.len().to_string());
         command.env("LISTEN_FDNAMES", kept.keys().cloned().collect::<Vec<_>>().join(":"));
         drop(kept);
-        fixture.serve_as(command);
-        self.wait_for(&format!("kept-home-volume-{NAME}"));
+        fixture.begin_as(command);
     }
 
     /// Waits until the newest that the keeper says has this in it.
@@ -265,4 +278,101 @@ fn a_volume_that_is_not_served_is_not_ready_and_the_service_manager_hears_which(
     fixture.holdfast(&["wait", "w"]).succeeded();
     manager.wait_to_hear("everything that is configured is served");
     assert_eq!(fixture.stop(), Some(0));
+}
+
+/// A volume with a file that a program has open, its keeper and its front end killed.
+fn killed_under_a_program(way: &str) -> (Fixture, Manager, File) {
+    let mut fixture = Fixture::made();
+    let text = fixture.config_text();
+    let (before, _) = text.split_once("way = ").unwrap();
+    fixture.configure(&format!("{before}way = {way:?}\n"));
+    let manager = Manager::of(&fixture);
+    manager.start(&mut fixture);
+    let mut file = File::create(fixture.mount().join("f")).unwrap();
+    file.write_all(b"before").unwrap();
+    kill_under_a_program(&mut fixture);
+    (fixture, manager, file)
+}
+
+fn kill_under_a_program(fixture: &mut Fixture) {
+    let front_end = fixture.front_end();
+    kill(fixture.keeper_pid(), Signal::STOP);
+    kill(front_end, Signal::KILL);
+    fixture.kill_keeper();
+}
+
+/// A program that waits for what it writes.
+fn writing(mut file: File) -> JoinHandle<io::Result<()>> {
+    std::thread::spawn(move || file.write_all(b" and after"))
+}
+
+/// The program that waited has gone on without an error, and nothing is lost.
+fn assert_gone_on(fixture: &mut Fixture, manager: &Manager, writing: JoinHandle<io::Result<()>>) {
+    writing.join().unwrap().unwrap();
+    assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"before and after");
+    assert_eq!(fixture.stop(), Some(0));
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"before and after");
+    wait_until(|| manager.names().is_empty(), || format!("kept: {:?}", manager.names()));
+}
+
+#[test]
+fn a_program_waits_for_a_volume_that_cannot_be_taken_up_until_it_can() {
+    let (mut fixture, manager, file) = killed_under_a_program("direct");
+    let writing = writing(file);
+    let names = ["catalogue", "catalogue.copy"];
+    for name in names {
+        fs::rename(fixture.log().join(name), fixture.path(name)).unwrap();
+    }
+    manager.begin(&mut fixture);
+    fixture.wait_for_state("given up");
+    assert!(!writing.is_finished() && fixture.is_mounted());
+    for name in names {
+        fs::rename(fixture.path(name), fixture.log().join(name)).unwrap();
+    }
+    fixture.holdfast(&["mount", NAME]).succeeded();
+    assert_gone_on(&mut fixture, &manager, writing);
+}
+
+#[test]
+fn a_program_on_a_mount_that_was_unmounted_under_it_goes_on_under_the_next_keeper() {
+    let (mut fixture, manager, file) = killed_under_a_program(&way());
+    let unmounted = Command::new("umount").arg("-l").arg(fixture.mount()).status().unwrap();
+    assert!(unmounted.success());
+    let writing = writing(file);
+    manager.start(&mut fixture);
+    writing.join().unwrap().unwrap();
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    fixture.holdfast(&["mount", NAME]).succeeded();
+    assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"before and after");
+}
+
+/// As if an earlier version had kept it, or the manager had no room for more.
+#[test]
+fn a_part_that_was_not_kept_is_had_anew() {
+    for part in ["settings", "log", "home"] {
+        let (mut fixture, manager, file) = killed_under_a_program("direct");
+        manager.lose(&format!("kept-{part}-volume-{NAME}"));
+        let writing = writing(file);
+        manager.start(&mut fixture);
+        assert_gone_on(&mut fixture, &manager, writing);
+    }
+}
+
+#[test]
+fn a_volume_that_was_kept_without_its_settings_is_refused_at_another_home_and_its_mount_stays() {
+    let (mut fixture, manager, file) = killed_under_a_program("direct");
+    let text = fs::read_to_string(fixture.config()).unwrap();
+    manager.lose(&format!("kept-settings-volume-{NAME}"));
+    fs::create_dir(fixture.path("other")).unwrap();
+    let other = format!("home = {:?}", fixture.path("other"));
+    fixture.configure(&text.replace(&format!("home = {:?}", fixture.home()), &other));
+    let writing = writing(file);
+    manager.begin(&mut fixture);
+    let is_refused = || fixture.keeper_log().contains("has another home for it");
+    wait_until(is_refused, || fixture.keeper_log());
+    fixture.holdfast(&["mount", NAME]).expect(2, &["another home", "stays kept", "put back"]);
+    assert!(!writing.is_finished() && fixture.is_mounted());
+    fixture.configure(&text);
+    fixture.holdfast(&["mount", NAME]).succeeded();
+    assert_gone_on(&mut fixture, &manager, writing);
 }

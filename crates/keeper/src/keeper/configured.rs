@@ -34,7 +34,13 @@ impl Keeper {
             }
             _ => None,
         };
-        self.lock().iter().find_map(is_it)
+        self.lock().iter().find_map(is_it).or_else(|| {
+            let is_kept = |other: &String| {
+                let was = self.remains.was(other).filter(|_| other != name);
+                was.is_some_and(|was| is_shared(&was, volume))
+            };
+            self.remains.names().into_iter().find(is_kept)
+        })
     }
 
     /// What is wrong with a volume that is attached under another name, and what to do.
@@ -192,7 +198,7 @@ fn other_places(one: &VolumeConfig, other: &VolumeConfig) -> Vec<&'static str> {
 }
 
 /// Whether two volumes could not be attached at the same time.
-fn is_shared(one: &VolumeConfig, other: &VolumeConfig) -> bool {
+pub(super) fn is_shared(one: &VolumeConfig, other: &VolumeConfig) -> bool {
     let medium = one.medium();
     let is_of_both = medium != Medium::Private && medium == other.medium();
     is_of_both || one.home == other.home || one.log == other.log

@@ -6,7 +6,7 @@
 
 mod open;
 
-use super::served::{has_ended, is_connected};
+use super::served::{device_of, has_ended, is_connected};
 use super::table::{Mount, SHOWN_MAX, all_mounts, leads_to};
 use super::unmount::{covered_by, covered_text};
 use super::views::{View, views};
@@ -40,6 +40,14 @@ impl FileSystem {
     pub fn of(mount: Option<Mount>, connection: Option<&Arc<OwnedFd>>) -> Option<FileSystem> {
         let Mount { device, number, point, .. } = mount?;
         Some(FileSystem { device, number, point, connection: Arc::downgrade(connection?) })
+    }
+
+    /// What was mounted here over this connection, and is seen nowhere any more.
+    pub fn unmounted(connection: &Arc<OwnedFd>, point: &Path) -> Option<FileSystem> {
+        // No mount has this number.
+        let (number, device) = (0, device_of(connection)?);
+        let (point, connection) = (leads_to(point), Arc::downgrade(connection));
+        Some(FileSystem { device, number, point, connection })
     }
 
     /// The mount that the keeper made, wherever it is by now, if it is there.

@@ -36,6 +36,12 @@ pub fn mount_of(connection: &OwnedFd, point: &Path, source: &str) -> Option<Moun
     mounts.iter().find(is_there).or_else(|| mounts.last()).cloned()
 }
 
+/// The device behind a connection that leads to a file system, where the kernel tells.
+pub(super) fn device_of(connection: &OwnedFd) -> Option<String> {
+    let told = fs::read_to_string(format!("/proc/self/fdinfo/{}", connection.as_raw_fd()));
+    is_connected(connection).then(|| device(&told.ok()?)).flatten()
+}
+
 /// Refuses what somebody else serves; `but` is no somebody else.
 pub fn refuse_served(what: &str, mount: &Mount, but: Option<u32>) -> Outcome<()> {
     let (servers, silent) = servers_of(&mount.device);
@@ -103,7 +109,7 @@ fn connections(process: &Process) -> Vec<String> {
 }
 
 /// Whether a connection still leads to a file system.
-pub(crate) fn is_connected(connection: &OwnedFd) -> bool {
+pub fn is_connected(connection: &OwnedFd) -> bool {
     let mut asked = [PollFd::new(connection, PollFlags::empty())];
     let answered = poll(&mut asked, Some(&Timespec::default()));
     answered.is_ok() && !asked[0].revents().contains(PollFlags::ERR)
