@@ -7,11 +7,12 @@
 use crate::copies::cut_off;
 use crate::held::Held;
 use crate::kept::Kept;
+use crate::kept_disks::KeptDisks;
 use crate::memory::Memories;
 use crate::orders::{Orders, Server, Task};
 use crate::pace::{OFTEN, Pace, SELDOM};
 use crate::progress::{PROGRESS_EVERY, Progress, RETRY_EVERY, Refuse};
-use crate::remains::take_back_mount;
+use crate::settings;
 use crate::spawn::OWN_BINARY;
 use crate::supervisor::Supervised;
 use crate::supervisor::snapshot::{Snapshot, State};
@@ -65,6 +66,8 @@ pub(crate) struct Means<'a> {
     pub(crate) config: &'a Config,
     pub(crate) term: Option<u64>,
     pub(crate) manager: &'a Arc<ServiceManager>,
+    /// What was kept of earlier ones.
+    pub(crate) kept: &'a KeptDisks,
     pub(crate) memories: &'a Arc<Memories>,
     /// The server as the front end of a disk finds it.
     pub(crate) server_of: &'a dyn Fn(&str) -> Outcome<Server>,
@@ -347,11 +350,11 @@ fn start_one(
     disk: &DiskConfig,
     server: Option<Server>,
 ) -> Outcome<DiskFront> {
-    let Means { config, term, manager, memories, .. } = *means;
+    let Means { config, term, manager, kept: kept_disks, memories, .. } = *means;
     let binary = upgrade::open_binary(Path::new(OWN_BINARY))?;
     let whose = format!("disk {name}");
     attach::check_driver(&whose, disk.ublk)?;
-    let back = take_back_mount(manager, name, disk);
+    let (back, was) = kept_disks.held(name).unzip();
     let was_served = back.is_some();
     let (listeners, handover) = attach::listen(&whose, disk.sockets(), manager)?;
     let fuse = match (back, disk.mount.as_deref()) {
@@ -359,10 +362,9 @@ fn start_one(
         (fuse, _) => fuse,
     };
     let fuse = fuse.map(Arc::new);
-    let mounted = fuse.as_ref().zip(disk.mount.as_deref());
-    let mounted = mounted.and_then(|(it, at)| mount_of(it, at, &disk_source(name)));
-    let file_system = FileSystem::of(mounted, fuse.as_ref());
-    let (home, log, settings, kept) = (None, None, None, None);
+    let file_system = file_system(name, disk, fuse.as_ref());
+    let settings = was.flatten().or_else(|| fuse.as_ref().and_then(|_| settings::written(disk)));
+    let (home, log, kept) = (None, None, None);
     let held = Held { home, log, settings, fuse, listeners, handover, kept, was_served };
     let held = Held { kept: Some(Kept::new(manager, &whose, &held)), ..held };
     let orders = Orders {
@@ -380,7 +382,19 @@ fn start_one(
         pulse_fd: None,
     };
     let supervised = Supervised::start(orders, held, (binary, memories), unmount_unserved)?;
+    kept_disks.taken(name);
     Ok(DiskFront { supervised, file_system })
+}
+
+/// What is mounted of a disk, or was until somebody unmounted it.
+fn file_system(
+    name: &str,
+    disk: &DiskConfig,
+    connection: Option<&Arc<OwnedFd>>,
+) -> Option<FileSystem> {
+    let (connection, at) = connection.zip(disk.mount.as_deref())?;
+    FileSystem::of(mount_of(connection, at, &disk_source(name)), Some(connection))
+        .or_else(|| FileSystem::unmounted(connection, at))
 }
 
 /// Mounts a disk. One that an earlier keeper mounted is mounted anew if no program uses it.

@@ -18,6 +18,7 @@ use crate::attempt::Attempt;
 use crate::control::protocol::{Answer, Command};
 use crate::disks::DiskFronts;
 use crate::held::Held;
+use crate::kept_disks::KeptDisks;
 use crate::last_word::LastWord;
 use crate::memory::Memories;
 use crate::progress::{LOOK_EVERY, PROGRESS_EVERY, Refuse};
@@ -124,6 +125,7 @@ pub struct Keeper {
     manager: Arc<ServiceManager>,
     /// What was kept so and is not taken up yet.
     remains: Remains,
+    kept_disks: KeptDisks,
     started: Instant,
     /// One entry a volume.
     volumes: Mutex<BTreeMap<String, Entry>>,
@@ -161,6 +163,7 @@ impl Keeper {
             socket,
             program: upgrade::own_path(),
             remains: Remains::of(&manager),
+            kept_disks: KeptDisks::of(&manager),
             manager,
             started: Instant::now(),
             volumes: Mutex::new(BTreeMap::new()),

@@ -22,6 +22,7 @@ mod heard;
 mod held;
 pub mod keeper;
 mod kept;
+mod kept_disks;
 mod last_word;
 pub mod left;
 pub mod listeners;

@@ -1,5 +1,4 @@
-//! What a service manager kept of volumes and disks, for a keeper that comes after one that was
-//! killed.
+//! What a service manager kept of volumes, for a keeper that comes after one that was killed.
 //!
 //! Promise: of all that was kept of a volume it is decided in one place, before anybody takes or
 //! serves a part of it: it is taken up as it was kept, whatever the configuration says by now, as
@@ -17,11 +16,11 @@ use crate::settings;
 use holdfast_attach::observe::observe;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
-use holdfast_config::{DiskConfig, VolumeConfig, Way};
+use holdfast_config::{VolumeConfig, Way};
 use holdfast_machine::holders::signal;
 use holdfast_machine::lock::{take_directory, take_home};
 use holdfast_machine::mounts::served::{is_connected, mount_of};
-use holdfast_machine::mounts::{Mount, disk_source, leads_to, mounted_at};
+use holdfast_machine::mounts::{Mount, leads_to, mounted_at};
 use holdfast_machine::service_manager::ServiceManager;
 use rustix::process::Signal;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,8 +29,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What is kept beside sockets, in this order: whoever finds a connection finds how it was served.
-const PARTS: [&str; 4] = ["kept-settings", FUSE, LOG, "kept-home"];
-const FUSE: &str = "kept-fuse";
+const PARTS: [&str; 4] = [SETTINGS, FUSE, LOG, "kept-home"];
+pub(crate) const SETTINGS: &str = "kept-settings";
+pub(crate) const FUSE: &str = "kept-fuse";
 const LOG: &str = "kept-log";
 
 impl Kept {
@@ -250,23 +250,6 @@ fn left(name: &str, why: &str) -> Problem {
          programs, unmount it by hand, and `holdfast mount {name}`"
     );
     Problem::new(Exit::Usage, format!("taking volume {name} up"), why, remedy)
-}
-
-/// The connection behind the mount of a disk, if one was kept and the mount is still there. The
-/// front end of the earlier keeper has ended with it.
-pub(crate) fn take_back_mount(
-    manager: &ServiceManager,
-    name: &str,
-    disk: &DiskConfig,
-) -> Option<OwnedFd> {
-    let part = part_name(FUSE, &format!("disk {name}"));
-    let kept = manager.take(&part)?;
-    let source = disk_source(name);
-    let mount = disk.mount.as_deref().and_then(|point| mount_of(&kept, point, &source));
-    if mount.is_none() {
-        manager.forget(&part);
-    }
-    mount.map(|_| kept)
 }
 
 /// Ends the front end and the server that outlived the keeper of a volume that is kept. What they

@@ -376,3 +376,62 @@ fn a_volume_that_was_kept_without_its_settings_is_refused_at_another_home_and_it
     fixture.holdfast(&["mount", NAME]).succeeded();
     assert_gone_on(&mut fixture, &manager, writing);
 }
+
+/// A disk `ram` with a mount, served, and a file there that a program has open.
+fn serving_a_mounted_disk(fixture: &mut Fixture, manager: &Manager) -> (String, File) {
+    let point = fixture.path("ram");
+    for name in ["ram", "elsewhere"] {
+        fs::create_dir(fixture.path(name)).unwrap();
+    }
+    let lines = format!(
+        "[disk.ram]\nsize = \"4MiB\"\nmust_survive = [\"process\"]\nmount = {point:?}\n\
+         memory = {{ medium = \"shm\", path = {:?} }}\nway = {:?}\n",
+        fixture.block_cache(),
+        way()
+    );
+    let text = fixture.config_text() + &lines;
+    fixture.configure(&text);
+    fixture.holdfast(&["disk", "make", "ram"]).succeeded();
+    manager.start(fixture);
+    let opened = || File::options().read(true).write(true).open(point.join("ram"));
+    wait_until(|| opened().is_ok(), || fixture.keeper_log());
+    (text, opened().unwrap())
+}
+
+#[test]
+fn who_has_a_disk_open_that_is_configured_otherwise_after_its_keeper_was_killed_sees_a_pause() {
+    let mut fixture = Fixture::made();
+    let manager = Manager::of(&fixture);
+    let (text, mut file) = serving_a_mounted_disk(&mut fixture, &manager);
+    let (place, other) = (fixture.path("ram"), fixture.path("elsewhere"));
+    let (memory, path) = (fixture.block_cache(), fixture.path("no-memory"));
+    let other_way = if way() == "queue" { "direct" } else { "queue" };
+    let (before, disk) = text.split_once("[disk.ram]").unwrap();
+    let changes = [
+        text.replace(&format!("{place:?}"), &format!("{other:?}")),
+        text.replace(&format!("{memory:?}"), &format!("{path:?}")),
+        format!("{before}[disk.ram]{}", disk.replace(&way(), other_way)),
+        format!("{before}[disk.other]{disk}"),
+        before.to_owned(),
+    ];
+    for (round, changed) in (1_u8..).zip(changes) {
+        file.write_all_at(&[round; 10_000], 100).unwrap();
+        fixture.kill_keeper();
+        fixture.configure(&changed);
+        let writing = std::thread::spawn(move || {
+            file.write_all_at(&[round; 10_000], 20_000).unwrap();
+            file
+        });
+        manager.start(&mut fixture);
+        file = writing.join().unwrap();
+        let mut found = [0; 10_000];
+        for offset in [100, 20_000] {
+            file.read_exact_at(&mut found, offset).unwrap();
+            assert_eq!(found, [round; 10_000], "{changed}");
+        }
+        assert_eq!(fs::metadata(place.join("ram")).unwrap().len(), 4 << 20);
+    }
+    drop(file);
+    assert_eq!(fixture.stop(), Some(0));
+    wait_until(|| manager.names().is_empty(), || format!("kept: {:?}", manager.names()));
+}

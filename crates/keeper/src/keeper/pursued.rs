@@ -85,7 +85,16 @@ impl Keeper {
         };
         let config = self.begun.get().expect("what is started first has set it");
         let (term, manager, memories) = (self.term(), &self.manager, &self.memories);
+        let kept = &self.kept_disks;
         let refuse = || self.refuse_if_ending(|| "starting the front end of a disk".to_owned());
-        with(&Means { config, term, manager, memories, server_of: &server_of, refuse: &refuse })
+        with(&Means {
+            config,
+            term,
+            manager,
+            kept,
+            memories,
+            server_of: &server_of,
+            refuse: &refuse,
+        })
     }
 }

@@ -7,8 +7,9 @@
 use super::configured::is_shared;
 use super::{Entry, Keeper};
 use crate::remains::{self, Fate};
+use crate::supervisor::snapshot::Snapshot;
 use holdfast_config::problem::Outcome;
-use holdfast_config::{Config, VolumeConfig};
+use holdfast_config::{Config, DiskConfig, VolumeConfig};
 
 impl Keeper {
     /// The configuration to begin with: what is kept is as it was kept. Ends what outlived an
@@ -20,7 +21,9 @@ impl Keeper {
             match fate {
                 Some(Fate::TakenUp(volume)) => {
                     remains::end_who_outlived(&name, &volume);
-                    tell_changed(&name, &volume, now.as_ref());
+                    if now.as_ref() != Some(&*volume) {
+                        tell_changed(&format!("volume {name}"));
+                    }
                     set_aside_others(&mut config, &name, &volume);
                     config.volumes.insert(name, *volume);
                 }
@@ -33,7 +36,21 @@ impl Keeper {
                 }
             }
         }
+        self.have_disks_as_kept(&mut config);
         config
+    }
+
+    fn have_disks_as_kept(&self, config: &mut Config) {
+        for name in self.kept_disks.names() {
+            let now = config.disks.get(&name);
+            let Some(was) = self.kept_disks.kept_as(&name, now) else { continue };
+            if now != Some(&was) {
+                tell_changed(&format!("disk {name}"));
+            }
+            let is_other = |it: &DiskConfig| it.medium() != was.medium();
+            config.disks.retain(|other, it| *other == name || is_other(it));
+            config.disks.insert(name, was);
+        }
     }
 
     /// As what a volume is taken up, if something is kept of it.
@@ -52,17 +69,19 @@ impl Keeper {
             Entry::Here(attached) => !attached.supervised.snapshot().is_over(),
             Entry::Coming(_) => false,
         };
-        !self.remains.names().is_empty() || self.lock().values().any(is_here)
+        let serves = |front: &Outcome<Snapshot>| front.as_ref().is_ok_and(|it| !it.is_over());
+        !self.remains.names().is_empty()
+            || !self.kept_disks.names().is_empty()
+            || self.lock().values().any(is_here)
+            || self.disks().snapshots().values().any(serves)
     }
 }
 
-fn tell_changed(name: &str, was: &VolumeConfig, now: Option<&VolumeConfig>) {
-    if now != Some(was) {
-        tracing::warn!(
-            "volume {name} is taken up as it was kept: the configuration was changed meanwhile; \
-             see `holdfast status`"
-        );
-    }
+fn tell_changed(whose: &str) {
+    tracing::warn!(
+        "{whose} is taken up as it was kept: the configuration was changed meanwhile; see \
+         `holdfast status`"
+    );
 }
 
 /// What the configuration calls by another name by now is not served beside what it was.
