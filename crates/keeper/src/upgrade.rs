@@ -7,7 +7,7 @@
 use crate::progress::Progress;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Access, FileType, Mode, OFlags, access, fstat};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
@@ -107,13 +107,27 @@ impl Upgrade {
     }
 }
 
+/// Refuses what cannot be run, before anything is ended for it.
+fn refuse_unrunnable(path: &Path, binary: &OwnedFd) -> Outcome<()> {
+    let is_file = fstat(binary)
+        .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile);
+    let runs = || access(path, Access::EXEC_OK).map_err(|error| error.to_string());
+    let refused = if is_file { runs() } else { Err("it is not a file".to_owned()) };
+    refused.map_err(|why| {
+        let what = format!("running the binary {}", path.display());
+        let remedy = "nothing was changed; name a program that can be run with --binary PATH";
+        Problem::new(Exit::Usage, what, why, remedy)
+    })
+}
+
 /// A binary, kept open so that it can be started again after its file was replaced.
 pub(crate) fn open_binary(path: &Path) -> Outcome<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    rustix::fs::open(path, flags, Mode::empty()).map_err(|error| {
+    let opened = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| {
         let what = format!("opening the binary {}", path.display());
         Problem::new(Exit::Usage, what, error, "name it with --binary PATH")
-    })
+    })?;
+    refuse_unrunnable(path, &opened).map(|()| opened)
 }
 
 /// Where the program of this process is. Asked when the process begins: the kernel follows a file

@@ -138,3 +138,23 @@ fn an_upgrade_runs_the_program_that_stands_where_the_keepers_came_from() {
     let runs = fs::read_link(format!("/proc/{}/exe", fixture.front_end())).unwrap();
     assert_eq!(runs, program);
 }
+
+#[test]
+fn a_binary_that_cannot_be_run_is_refused_before_anything_is_ended_for_it() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fs::write(fixture.path("text"), "no program").unwrap();
+    let (front_end, server) = (fixture.front_end(), fixture.server());
+    let mut targets = vec![vec!["upgrade", "volume", NAME]];
+    targets.extend(server.map(|_| vec!["upgrade", "server"]));
+    for (name, why) in [("home", "not a file"), ("text", "Permission"), ("none", "No such file")] {
+        let path = fixture.path(name);
+        for target in &targets {
+            let upgrade = [&target[..], &["--binary", path.to_str().unwrap()]].concat();
+            fixture.holdfast(&upgrade).expect(2, &[why, "with --binary PATH"]);
+        }
+    }
+    assert_eq!((fixture.front_end(), fixture.server()), (front_end, server));
+    assert_eq!(fixture.status()["restarts"], 0);
+    assert_eq!(fixture.stop(), Some(0));
+}

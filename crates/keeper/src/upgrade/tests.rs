@@ -1,14 +1,16 @@
 //! Replacements: who hears of them, which binary counts, and when patience is over.
 
 use super::*;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::sync::mpsc::Receiver;
 
 /// An open file that says this.
 fn binary(says: &str) -> OwnedFd {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), says).unwrap();
+    std::fs::set_permissions(file.path(), Permissions::from_mode(0o700)).unwrap();
     open_binary(file.path()).unwrap()
 }
 
