@@ -1,14 +1,15 @@
 //! `holdfast wait`.
 //!
-//! Promise: success means that the volume is served; a failure says why it is not.
+//! Promise: success means that the volume is served, as what it is configured as, by a keeper that
+//! goes on; a failure says why it is not.
 //! Never: mounts anything itself; the keeper does.
 
 use crate::output::{Output, Progress};
 use holdfast_config::Config;
 use holdfast_config::exit::Exit;
-use holdfast_config::problem::Outcome;
+use holdfast_config::problem::{Outcome, Problem};
 use holdfast_keeper::control::{Answer, Command, ask};
-use holdfast_keeper::report::ATTACHING;
+use holdfast_keeper::report::{ATTACHING, VolumeStatus};
 use holdfast_machine::configuration;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -51,11 +52,32 @@ fn look(config: &Config, name: &str) -> Outcome<Seen> {
     let answer = ask(&config.keeper.socket, Command::Status, &mut |_| {})?;
     let Answer::Status(report) = answer else { return Ok(Seen::Not) };
     let volume = report.volumes.iter().find(|volume| volume.name == name);
+    let is_ending = report.keeper.is_some_and(|keeper| keeper.is_ending);
     Ok(match volume.map(|volume| volume.state.as_str()) {
-        Some("serving") => Seen::Served,
+        // Whoever asks it for the volume hears why not.
+        _ if is_ending => Seen::Not,
+        Some("serving") => {
+            volume.map_or(Ok(()), |volume| refuse_elsewhere(config, volume))?;
+            Seen::Served
+        }
         Some(ATTACHING | "starting" | "restarting") => Seen::Coming,
         _ => Seen::Not,
     })
+}
+
+/// Refuses what is served at other places than the configuration has for it by now.
+fn refuse_elsewhere(config: &Config, served: &VolumeStatus) -> Outcome<()> {
+    let (name, wanted) = (&served.name, config.volume(&served.name)?);
+    let places = [("home", wanted.home != served.home), ("mount", wanted.mount != served.mount)];
+    let others: Vec<&str> = places.iter().filter_map(|(key, is)| is.then_some(*key)).collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    let others = others.join(" and ");
+    let why = format!("it is served, and the configuration has another {others} for it by now");
+    let remedy =
+        format!("put back what it had, or `holdfast umount {name}`, then `holdfast mount {name}`");
+    Err(Problem::new(Exit::InUse, format!("waiting for volume {name}"), why, remedy))
 }
 
 /// Asks for it; that somebody else has just done so is as good.

@@ -96,3 +96,19 @@ fn what_is_mounted_over_a_mount_is_named_by_everybody() {
     is_well(&fixture, &point);
     assert_eq!(fixture.stop(), Some(0));
 }
+
+#[test]
+fn nobody_is_told_to_go_on_who_waits_for_a_volume_at_another_place_than_it_is_served() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    let text = fixture.config_text();
+    for (key, place) in [("home", fixture.home()), ("mount", fixture.mount())] {
+        let other = fixture.path("elsewhere");
+        fixture.configure(&text.replace(&format!("{place:?}"), &format!("{other:?}")));
+        let other = format!("another {key} for it by now");
+        fixture.holdfast(&["wait", NAME]).expect(5, &[&other, "put back", "`holdfast umount v`"]);
+    }
+    fixture.configure(&text);
+    fixture.holdfast(&["wait", NAME]).succeeded();
+    assert_eq!(fixture.stop(), Some(0));
+}

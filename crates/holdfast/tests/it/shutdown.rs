@@ -39,6 +39,8 @@ fn who_is_waited_for_is_named_and_a_second_shutdown_cuts_them_off() {
     wait_until(is_named, || report().to_string());
     let text = fixture.holdfast(&["status"]).out;
     assert!(text.contains(", ending") && text.contains("waits for"), "{text}");
+    let waited = fixture.holdfast(&["wait", NAME]);
+    assert!(waited.code != Some(0) && waited.err.contains("the keeper ends"), "{waited:?}");
     fixture.holdfast(&["shutdown"]).succeeded();
     Ended::of(first.wait_with_output().unwrap()).succeeded();
     assert!(!fixture.is_mounted());
