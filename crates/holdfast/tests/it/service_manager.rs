@@ -435,3 +435,19 @@ fn who_has_a_disk_open_that_is_configured_otherwise_after_its_keeper_was_killed_
     assert_eq!(fixture.stop(), Some(0));
     wait_until(|| manager.names().is_empty(), || format!("kept: {:?}", manager.names()));
 }
+
+#[test]
+fn the_keeper_names_the_place_at_which_a_kept_mount_is() {
+    let (mut fixture, manager, file) = killed_under_a_program(&way());
+    fs::create_dir(fixture.path("elsewhere")).unwrap();
+    let (is, other) = (fixture.mount(), fixture.path("elsewhere"));
+    let text = fs::read_to_string(fixture.config()).unwrap();
+    fixture.configure(&text.replace(&format!("{is:?}"), &format!("{other:?}")));
+    let writing = writing(file);
+    manager.start(&mut fixture);
+    let names = || fixture.keeper_log().contains(&format!("v is mounted at {}", is.display()));
+    wait_until(names, || fixture.keeper_log());
+    assert!(!fixture.keeper_log().contains("elsewhere"), "{}", fixture.keeper_log());
+    fixture.holdfast(&["wait", NAME]).expect(5, &["another mount for it by now", "put back"]);
+    assert_gone_on(&mut fixture, &manager, writing);
+}
