@@ -451,3 +451,22 @@ fn the_keeper_names_the_place_at_which_a_kept_mount_is() {
     fixture.holdfast(&["wait", NAME]).expect(5, &["another mount for it by now", "put back"]);
     assert_gone_on(&mut fixture, &manager, writing);
 }
+
+/// It may be served otherwise, too: then the mount is one of several ways to it.
+#[test]
+fn a_disk_whose_mount_is_configured_no_more_after_its_keeper_was_killed_is_served_there_on() {
+    let mut fixture = Fixture::made();
+    let manager = Manager::of(&fixture);
+    let (text, file) = serving_a_mounted_disk(&mut fixture, &manager);
+    let socket = format!("nbd = [\"unix:{}\"]", fixture.path("ram.sock").display());
+    fixture.kill_keeper();
+    let mount = format!("mount = {:?}", fixture.path("ram"));
+    assert!(text.contains(&mount));
+    fixture.configure(&text.replace(&mount, &socket));
+    let writing = std::thread::spawn(move || file.write_all_at(b"x", 100));
+    manager.start(&mut fixture);
+    writing.join().unwrap().unwrap();
+    assert_eq!(fs::read(fixture.path("ram").join("ram")).unwrap()[100], b'x');
+    assert_eq!(fixture.stop(), Some(0));
+    wait_until(|| manager.names().is_empty(), || format!("kept: {:?}", manager.names()));
+}
