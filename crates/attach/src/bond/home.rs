@@ -232,11 +232,16 @@ impl<'a> Bond<'a> {
         Log::foresee(self.log, seen.as_ref(), &self.volume.log_config())
     }
 
+    /// How much of the log its home does not have, at most, if that can be told.
+    pub fn unapplied_bytes(&self) -> Option<u64> {
+        self.foresee().ok().map(|log| unapplied(&log))
+    }
+
     /// How much of the log its home does not have, for people.
     pub fn describe_unapplied(&self) -> String {
         match self.foresee() {
             Ok(log) => {
-                let bytes = rounded(log.tail.get().saturating_sub(log.released.get()));
+                let bytes = rounded(unapplied(&log));
                 format!("up to {bytes} of the log are still to be applied")
             }
             Err(error) => format!("what of the log is still to be applied cannot be told: {error}"),
@@ -485,6 +490,10 @@ impl<'a> Bond<'a> {
         };
         Problem::new(Exit::Damaged, what, why, remedy)
     }
+}
+
+fn unapplied(log: &Foreseen) -> u64 {
+    log.tail.get().saturating_sub(log.released.get())
 }
 
 /// How to choose between a home that somebody changed and a log that has other changes of it.

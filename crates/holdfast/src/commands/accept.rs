@@ -17,6 +17,7 @@ use holdfast_attach::observe::{observe, region_problem};
 use holdfast_client::protocol::{LOG_PREFIX, TABLE_PREFIX, VOLUME_PREFIX};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::sizes::rounded;
 use holdfast_config::{Config, MemoryConfig, VolumeConfig};
 use holdfast_io::Files;
 use holdfast_io::real::RealFiles;
@@ -198,13 +199,32 @@ fn keep_home(name: &str, config: &Config) -> Outcome<String> {
     let volume = config.volume(name)?;
     refuse_unmakable(name, config)?;
     let before = [Some(&*volume.log), volume.medium().path()].map(|of| of.map_or(vec![], asides));
+    let unapplied = unapplied_text(name, volume);
     let aside = put_remains_aside(name, volume)?;
     let mut progress = Progress::new();
     make_log(name, config, Made::OfHome, &mut |text| progress.say(text))?;
     drop(progress);
     let now = aside.text();
     let before = before_text(&before.concat());
-    Ok(format!("{name} goes on with {} as it is; {now}{before}", volume.home.display()))
+    let home = volume.home.display();
+    Ok(format!("{name} goes on with {home} as it is{unapplied}; {now}{before}"))
+}
+
+/// How much the home goes on without, as far as log and memory tell.
+fn unapplied_text(name: &str, volume: &VolumeConfig) -> String {
+    let of_log = || {
+        let home = take_home(&volume.home).ok()?;
+        let log = RealFiles::from_fd(take_directory("log", &volume.log).ok()?);
+        let bond = Bond::look(name, (volume, &home), &log).ok()??;
+        bond.unapplied_bytes()
+    };
+    let of_memory = || observe(&volume.medium()).ok().map(|seen| seen.unapplied_bytes());
+    match of_log().or_else(of_memory) {
+        Some(0) | None => String::new(),
+        Some(bytes) => {
+            format!(", without {} that were acknowledged and not applied to it", rounded(bytes))
+        }
+    }
 }
 
 /// What became of a log that does not count.

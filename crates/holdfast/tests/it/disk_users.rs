@@ -6,7 +6,8 @@ use crate::load::{Load, QUEUES};
 use crate::nbd::Served;
 use rustix::process::Signal;
 use serde_json::Value;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -193,7 +194,10 @@ fn a_replacement_that_does_not_come_up_leaves_connections_to_the_old_binary() {
     let writers = Writers::start(&served);
     let broken = served.fixture.path("broken");
     copy_program("/bin/false", &broken);
-    for binary in [broken.to_str().unwrap(), "/etc/hostname"] {
+    let no_program = served.fixture.path("no-program");
+    copy_program("/etc/hostname", &no_program);
+    fs::set_permissions(&no_program, Permissions::from_mode(0o755)).unwrap();
+    for binary in [broken.to_str().unwrap(), no_program.to_str().unwrap()] {
         let upgrade = ["upgrade", "volume", NAME, "--binary", binary];
         served.fixture.holdfast(&upgrade).expect(1, &["the old one is started again"]);
         served.fixture.wait_for_state("serving");

@@ -1,7 +1,7 @@
 //! Logs that are served: the keeper, its server, upgrades, and clients that notice nothing.
 
 use crate::disks::SlowDisk;
-use crate::fixture::{kill, pid_that_comes, wait_until};
+use crate::fixture::{copy_program, kill, pid_that_comes, wait_until};
 use holdfast_client::LogClient;
 use holdfast_log::{AppendError, CommitLog};
 use rustix::process::Signal;
@@ -243,9 +243,8 @@ fn an_upgrade_that_does_not_come_up_hands_back_to_the_old_server() {
     served.serve();
     let client = served.client();
     client.append(1, &[b"before"]).unwrap();
-    let text = fs::read("/bin/false").unwrap();
     let broken = served.path("broken");
-    fs::write(&broken, text).unwrap();
+    copy_program("/bin/false", &broken);
     let upgraded = served.holdfast(&["upgrade", "server", "--binary", broken.to_str().unwrap()]);
     assert_eq!(upgraded.status.code(), Some(1), "{upgraded:?}");
     let told = String::from_utf8_lossy(&upgraded.stderr).into_owned();
@@ -380,6 +379,31 @@ fn a_log_whose_catalogue_is_lost_is_to_be_restored_by_whoever_serves_it_and_no_n
         "{told}"
     );
     assert!(!told.contains("holdfast log make"), "{told}");
+}
+
+#[test]
+fn a_served_log_that_is_removed_is_made_again_from_memory_and_its_clients_go_on() {
+    let mut served = Served::new();
+    served.serve();
+    let client = served.client();
+    let before = client.append(1, &[b"before"]).unwrap();
+    client.commit(before.end).unwrap();
+    fs::remove_dir_all(served.path("log")).unwrap();
+    let meanwhile = client.append(1, &[b"meanwhile"]).unwrap();
+    let is_there = || served.path("log/catalogue").exists();
+    wait_until(is_there, || format!("{:?}", served.holdfast(&["status"])));
+    let after = client.append(1, &[b"after"]).unwrap();
+    client.commit(after.end).unwrap();
+    drop(client);
+    served.stop();
+    served.serve();
+    let client = served.client();
+    for (appended, text) in [(before, "before"), (meanwhile, "meanwhile"), (after, "after")] {
+        let mut bytes = vec![0; text.len()];
+        client.copy_bytes(appended.payload, &mut bytes).unwrap();
+        assert_eq!(bytes, text.as_bytes());
+    }
+    served.stop();
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! What the server is to serve and somebody else has.
 //!
-//! Promise: what could not be taken up because somebody had it is looked at for as long as the
-//! keeper runs, and taken up by the next server once nobody has it; until then is told who has it
-//! now, and nobody who is gone. The next server waits for nothing that is not free.
+//! Promise: what could not be taken up because somebody had it, or because it was not made yet, is
+//! looked at for as long as the keeper runs, and taken up by the next server once nobody has it and
+//! it is there; until then is told who has it now, and nobody who is gone. The next server waits
+//! for nothing that is not free.
 //! Never: ends a server for what is not free; nor, for what is free and still cannot be taken up,
 //! more often than [`SELDOM`].
 
@@ -11,6 +12,7 @@ use crate::orders::ServerOrders;
 use crate::pace::{Pace, SELDOM};
 use crate::supervisor::snapshot::State;
 use crate::upgrade::END_PATIENCE;
+use holdfast_attach::made::is_made;
 use holdfast_client::protocol::{DISK_PREFIX, SNAPSHOT_PREFIX, TABLE_PREFIX};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::Problem;
@@ -35,7 +37,8 @@ impl Supervisor {
             (State::GivenUp, Some(problem)) if is_passing(problem) => self.held.services(),
             (State::Serving, _) => {
                 let unserved = seen.ready.iter().flat_map(|ready| &ready.unserved);
-                let unserved = unserved.filter(|(_, problem)| is_passing(problem));
+                let unserved = unserved
+                    .filter(|(of, problem)| is_passing(problem) || self.held.is_made_by_now(of));
                 unserved.map(|(service, _)| service.clone()).collect()
             }
             _ => Vec::new(),
@@ -128,6 +131,12 @@ impl Supervisor {
 }
 
 impl Held {
+    /// Whether a log that was not there to be taken has been made since.
+    fn is_made_by_now(&self, service: &str) -> bool {
+        let untaken = self.unserved.iter().find(|it| it.service == service);
+        untaken.is_some_and(|it| it.why.exit == Exit::Usage && is_made(&it.log.log))
+    }
+
     /// Everything that is to be served.
     fn services(&self) -> Vec<String> {
         let ServerOrders { logs, disks, tables, snapshots, .. } = &self.orders;

@@ -43,7 +43,7 @@ impl Supervisor {
 
     /// Before a front end looks for the log, when none has it.
     pub(super) fn restore_log(&mut self) -> Outcome<()> {
-        let (Some(volume), true) = (self.orders.volume.clone(), self.was_ever_ready) else {
+        let Some(volume) = self.orders.volume.clone().filter(|_| self.has_served()) else {
             return Ok(());
         };
         let Some(held) = &self.held.log else { return Ok(()) };
@@ -59,11 +59,16 @@ impl Supervisor {
     /// Why a front end did not come to serve, if its log's files had been removed.
     pub(super) fn log_reason(&self, said: Problem) -> Problem {
         match (&self.orders.volume, &self.held.log) {
-            (Some(volume), Some(held)) if self.was_ever_ready => {
+            (Some(volume), Some(held)) if self.has_served() => {
                 reason(&lost(&self.service(), volume), held, said)
             }
             _ => said,
         }
+    }
+
+    /// Whether what is held as the log's directory was one, in this keeper or in an earlier one.
+    fn has_served(&self) -> bool {
+        self.was_ever_ready || self.was_served
     }
 
     fn service(&self) -> String {
