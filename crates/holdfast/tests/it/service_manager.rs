@@ -301,6 +301,8 @@ fn kill_under_a_program(fixture: &mut Fixture) {
     fixture.kill_keeper();
 }
 
+const CATALOGUES: [&str; 2] = ["catalogue", "catalogue.copy"];
+
 /// A program that waits for what it writes.
 fn writing(mut file: File) -> JoinHandle<io::Result<()>> {
     std::thread::spawn(move || file.write_all(b" and after"))
@@ -319,18 +321,31 @@ fn assert_gone_on(fixture: &mut Fixture, manager: &Manager, writing: JoinHandle<
 fn a_program_waits_for_a_volume_that_cannot_be_taken_up_until_it_can() {
     let (mut fixture, manager, file) = killed_under_a_program("direct");
     let writing = writing(file);
-    let names = ["catalogue", "catalogue.copy"];
-    for name in names {
-        fs::rename(fixture.log().join(name), fixture.path(name)).unwrap();
-    }
+    let catalogues = CATALOGUES.map(|name| fixture.log().join(name));
+    let before = catalogues.clone().map(|path| fs::read(path).unwrap());
+    catalogues.iter().for_each(|path| fs::write(path, "damaged").unwrap());
     manager.begin(&mut fixture);
     fixture.wait_for_state("given up");
     assert!(!writing.is_finished() && fixture.is_mounted());
-    for name in names {
-        fs::rename(fixture.path(name), fixture.log().join(name)).unwrap();
-    }
+    catalogues.iter().zip(before).for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
     fixture.holdfast(&["mount", NAME]).succeeded();
     assert_gone_on(&mut fixture, &manager, writing);
+}
+
+#[test]
+fn a_log_that_was_removed_while_nobody_served_what_is_kept_is_made_again() {
+    for removes_all in [true, false] {
+        let (mut fixture, manager, file) = killed_under_a_program("direct");
+        let writing = writing(file);
+        match removes_all {
+            true => fs::remove_dir_all(fixture.log()).unwrap(),
+            false => CATALOGUES
+                .iter()
+                .for_each(|name| fs::remove_file(fixture.log().join(name)).unwrap()),
+        }
+        manager.start(&mut fixture);
+        assert_gone_on(&mut fixture, &manager, writing);
+    }
 }
 
 #[test]
