@@ -207,8 +207,8 @@ pub(crate) enum VolumeCommand {
     /// A failed write or sync ends the use of a log, because nobody knows what the disk kept. The
     /// memory region still has all of it. With the volume unmounted and the disk back, this writes
     /// what the region has to the log once more, reads it back, and forgets the failure; mount the
-    /// volume afterwards. If the disk fails again, everything stays as it was. A log whose files are
-    /// gone for good is made again in its directory first; if they are on a disk that is not
+    /// volume afterwards. If the disk fails again, everything stays as it was. A log whose files
+    /// are gone for good is made again in its directory first; if they are on a disk that is not
     /// mounted, mount that instead.
     Mend {
         /// The volume, as named in the configuration.

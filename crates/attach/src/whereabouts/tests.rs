@@ -1,5 +1,5 @@
-//! What a look at a directory tells, for each thing that somebody may do to it: what a log does itself
-//! is nothing.
+//! What a look at a directory tells, for each thing that somebody may do to it: what a log does
+//! itself is nothing.
 
 use super::*;
 use holdfast_io::private::directory_there;
