@@ -14,26 +14,27 @@ use crate::logs::THE_DISK;
 use crate::observe::region_problem;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
-use holdfast_io::private;
-use holdfast_io::real::{MadeDirectories, RealFiles};
+use holdfast_io::real::RealFiles;
+use holdfast_io::{Shown, private};
 use holdfast_log::{CreateError, Log, LogConfig, RemakeError, is_segment_name};
 use holdfast_machine::advice::cure;
 use holdfast_machine::bounded;
 use holdfast_machine::lock::{CATALOGUES, take_directory};
+use holdfast_machine::mounts::mounted_at;
 use holdfast_memory::{Medium, Region};
-use rustix::fs::{AtFlags, Dir, fstat, stat, statat};
+use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, major, minor, stat, statat};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What a look at a log that is served found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whereabouts {
     /// Everything is where it was.
     InPlace,
-    /// The directory has everything, and is there now.
-    Moved(PathBuf),
+    /// The directory has everything, and is there now, for people.
+    Moved(String),
     /// So many of the segments that were there are gone, or other files; the catalogues are there.
     Lacking(usize),
     /// Nothing is left that makes the directory a log.
@@ -51,7 +52,7 @@ struct Seen {
     segments: BTreeMap<String, u64>,
     has_catalogue: bool,
     /// Where the directory is, if its name does not lead to it.
-    elsewhere: Option<PathBuf>,
+    elsewhere: Option<String>,
 }
 
 impl Watched {
@@ -95,16 +96,39 @@ fn see(directory: &OwnedFd, path: &Path) -> io::Result<Seen> {
     Ok(seen)
 }
 
-/// Whether the name leads to this directory.
-fn leads_to(path: &Path, directory: &OwnedFd) -> bool {
-    let place = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
-    let (there, held) = (stat(path).map(place), fstat(directory).map(place));
+/// Where a home is that somebody has open by this name, for people, if the name does not lead to
+/// it. What cannot be told, because its disk does not answer, is no news; and behind a mount of its
+/// own volume it is not looked for.
+pub fn home_elsewhere(home: &OwnedFd, path: &Path) -> Option<String> {
+    let (held, name) = (home.try_clone().ok()?, path.to_owned());
+    let elsewhere = move |_: &Path| {
+        let is_covered = mounted_at(&name).is_some_and(|mount| mount.is_ours());
+        (!is_covered && !leads_to(&name, &held)).then(|| place_of(&held))
+    };
+    bounded::read(path, elsewhere).ok().flatten()
+}
+
+/// Whether the name leads to what is open. A device is the same by whatever node it is found.
+fn leads_to(path: &Path, held: &OwnedFd) -> bool {
+    let place = |stat: Stat| match FileType::from_raw_mode(stat.st_mode) {
+        FileType::BlockDevice => (0, stat.st_rdev),
+        _ => (stat.st_dev, stat.st_ino),
+    };
+    let (there, held) = (stat(path).map(place), fstat(held).map(place));
     there.is_ok_and(|there| held.is_ok_and(|held| there == held))
 }
 
-fn place_of(directory: impl AsFd) -> PathBuf {
-    let link = format!("/proc/self/fd/{}", directory.as_fd().as_raw_fd());
-    std::fs::read_link(link).unwrap_or_default()
+/// Where what is open is now, for people.
+fn place_of(held: impl AsFd) -> String {
+    let link = format!("/proc/self/fd/{}", held.as_fd().as_raw_fd());
+    match (std::fs::read_link(link), fstat(&held)) {
+        (Ok(path), _) => Shown::name(&path).to_string(),
+        (Err(_), Ok(Stat { st_dev, st_ino, .. })) => {
+            let device = format!("{}:{}", major(st_dev), minor(st_dev));
+            format!("a path that cannot be told (inode {st_ino} on device {device})")
+        }
+        (Err(error), _) => format!("a path that cannot be told ({error})"),
+    }
 }
 
 /// A log of a volume, as its memory is to find it.
@@ -136,7 +160,6 @@ impl Lost<'_> {
     /// was to be made.
     pub fn make_again(&self, held: Option<&OwnedFd>) -> Outcome<Option<OwnedFd>> {
         let in_place = held.filter(|held| leads_to(self.log, held));
-        let missing = MadeDirectories::missing(self.log);
         let made = match in_place {
             Some(_) => None,
             None => Some(self.directory()?),
@@ -148,7 +171,6 @@ impl Lost<'_> {
         if Log::identity_of(&files).is_err() {
             self.fill(&files)?;
         }
-        missing.keep();
         Ok(made)
     }
 

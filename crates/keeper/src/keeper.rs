@@ -523,16 +523,16 @@ impl Keeper {
             if begun.elapsed() >= PASSING && !snapshot.is_over() {
                 attached.refuse_kept(name, &snapshot)?;
             }
-            match (snapshot.state, snapshot.problem) {
+            match (snapshot.state, &snapshot.problem) {
                 (State::Detached, _) => {
-                    let home = attached.volume.home.display();
+                    let complete = snapshot.complete_text(&attached.volume.home);
                     let copies = match snapshot.copies_cut_off {
                         0 => String::new(),
                         processes => format!("; {}", copies_text(processes)),
                     };
-                    return Ok(format!("{name} is given back: {home} is complete{copies}"));
+                    return Ok(format!("{name} is given back: {complete}{copies}"));
                 }
-                (State::Failed, Some(problem)) => return Err(problem),
+                (State::Failed, Some(problem)) => return Err(problem.clone()),
                 _ => match self.lacks_its_server(name, &attached.volume) {
                     Some(why) => attached.supervised.let_go(why),
                     None => say(&self.with_reasons(left_text(name, &attached.volume), attached)),

@@ -127,7 +127,7 @@ fn why(found: &Whereabouts, lost: &Lost<'_>) -> String {
     match found {
         Whereabouts::InPlace => String::new(),
         Whereabouts::Moved(to) => {
-            format!("the directory of its log is not at {log} any more, but at {}", to.display())
+            format!("the directory of its log is not at {log} any more, but at {to}")
         }
         Whereabouts::Lacking(segments) => {
             format!("{segments} segments of its log were removed from {log}, or replaced there")

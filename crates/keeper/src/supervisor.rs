@@ -81,6 +81,7 @@ impl Supervised {
                 mortal_connections: 0,
                 astray: None,
                 log_trouble: None,
+                home_elsewhere: None,
             }),
             changed: Condvar::new(),
             pulse,
@@ -216,6 +217,7 @@ impl Supervisor {
             Phase::Waiting(task, due) if due <= Instant::now() => self.begin(task),
             Phase::Running(front) => {
                 self.look();
+                self.look_at_home();
                 let front = self.look_at_sockets(front);
                 let front = self.look_at_log(front);
                 Phase::Running(self.kill_if_late(front))

@@ -4,6 +4,11 @@
 use super::*;
 use holdfast_io::private::directory_there;
 use std::fs;
+use std::path::PathBuf;
+
+fn place(path: &Path) -> String {
+    Shown::name(path).to_string()
+}
 
 /// A directory with what makes one a log, as far as names tell, and a first look at it.
 fn watched() -> (tempfile::TempDir, PathBuf, OwnedFd, Watched) {
@@ -41,9 +46,9 @@ fn a_directory_that_is_moved_is_told_with_its_place_until_it_is_back() {
     let (folder, log, held, mut watched) = watched();
     let away = folder.path().join("away");
     fs::rename(&log, &away).unwrap();
-    assert_eq!(watched.look(&held, &log), Whereabouts::Moved(away.clone()));
+    assert_eq!(watched.look(&held, &log), Whereabouts::Moved(place(&away)));
     fs::create_dir(&log).unwrap();
-    assert_eq!(watched.look(&held, &log), Whereabouts::Moved(away.clone()));
+    assert_eq!(watched.look(&held, &log), Whereabouts::Moved(place(&away)));
     fs::remove_dir(&log).unwrap();
     fs::rename(&away, &log).unwrap();
     assert_eq!(watched.look(&held, &log), Whereabouts::InPlace);

@@ -112,3 +112,35 @@ fn nobody_is_told_to_go_on_who_waits_for_a_volume_at_another_place_than_it_is_se
     fixture.holdfast(&["wait", NAME]).succeeded();
     assert_eq!(fixture.stop(), Some(0));
 }
+
+#[test]
+fn a_home_that_is_moved_while_it_is_served_is_told_with_its_place_until_it_is_back() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fs::write(fixture.mount().join("f"), "1").unwrap();
+    let (home, away) = (fixture.home(), fixture.path("away"));
+    for is_back in [true, false] {
+        fs::rename(&home, &away).unwrap();
+        fs::create_dir(&home).unwrap();
+        let words = ["its home is not at", &away.display().to_string(), "move it back"];
+        let is_told = || {
+            let told = fixture.holdfast(&["status"]);
+            told.code == Some(7) && words.iter().all(|word| told.out.contains(word))
+        };
+        wait_until(is_told, || fixture.holdfast(&["status"]).out);
+        if is_back {
+            fs::remove_dir(&home).unwrap();
+            fs::rename(&away, &home).unwrap();
+            let is_well = || fixture.holdfast(&["status"]).code == Some(0);
+            wait_until(is_well, || fixture.holdfast(&["status"]).out);
+        }
+    }
+    let ended = fixture.holdfast(&["umount", NAME]).succeeded();
+    let told = [&away.display().to_string(), "was moved while it was served"];
+    assert!(told.iter().all(|words| ended.out.contains(words)), "{ended:?}");
+    assert_eq!(fs::read_to_string(away.join("f")).unwrap(), "1");
+    assert!(!home.join("f").exists());
+    fs::remove_dir(&home).unwrap();
+    fs::rename(&away, &home).unwrap();
+    assert_eq!(fixture.stop(), Some(0));
+}

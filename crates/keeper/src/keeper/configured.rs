@@ -158,14 +158,18 @@ impl Keeper {
         let config = self.config().ok()?;
         let mut volumes = self.lock();
         let Some(Entry::Here(attached)) = volumes.get(name).cloned() else { return None };
-        let state = attached.supervised.snapshot().state;
+        let snapshot = attached.supervised.snapshot();
+        let state = snapshot.state;
         if attached.is_as_in(&config, name) || !state.is_over() {
             return None;
         }
         volumes.remove(name);
-        let (home, log) = (attached.volume.home.display(), attached.volume.log.display());
+        let log = attached.volume.log.display();
         Some(match state {
-            State::Detached => format!("{name} was given back already: {home} is complete"),
+            State::Detached => {
+                let complete = snapshot.complete_text(&attached.volume.home);
+                format!("{name} was given back already: {complete}")
+            }
             _ => format!(
                 "{name} is forgotten, as the configuration does not have it like this any more; \
                  its log {log} and its memory stay as they are: a volume in the configuration \

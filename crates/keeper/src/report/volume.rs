@@ -287,6 +287,12 @@ impl VolumeStatus {
         self.standstills = snapshot.standstills;
         self.mortal_connections = snapshot.mortal_connections;
         let again = format!("`holdfast mount {}`", self.name);
+        let moved = snapshot.home_elsewhere.filter(|_| snapshot.state == State::Serving);
+        let moved = moved.map(|there| {
+            let home = self.home.display();
+            format!("its home is not at {home} any more, but at {there}; move it back")
+        });
+        self.problem = also(moved, self.problem);
         self.log_trouble(snapshot.log_trouble).astray(snapshot.astray, &again)
     }
 

@@ -1,13 +1,13 @@
-//! The log of a volume, while its files are taken away.
+//! The log and the home of a volume, while they are taken away.
 //!
-//! Promise: a log whose files were removed is there again before the next front end looks for it,
+//! Promise: a home that was moved is told with its place; a log whose files were removed is there again before the next front end looks for it,
 //! and the home is noted beside it; the front end that wrote into files without a name is replaced.
 //! Never: touches a log that was only moved, or that nobody has served yet.
 
 use super::state::{Front, Supervisor};
 use crate::log_place::{Step, reason};
 use holdfast_attach::bond::{Bond, has_note};
-use holdfast_attach::whereabouts::Lost;
+use holdfast_attach::whereabouts::{Lost, home_elsewhere};
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::{VolumeConfig, Way};
 use holdfast_io::private;
@@ -16,6 +16,23 @@ use holdfast_machine::bounded;
 use std::os::fd::OwnedFd;
 
 impl Supervisor {
+    /// Tells where the home is if somebody moved it: what comes home goes there.
+    pub(super) fn look_at_home(&self) {
+        let (Some(volume), Some(home)) = (&self.orders.volume, &self.held.home) else { return };
+        let elsewhere = home_elsewhere(home, &volume.home);
+        let was_elsewhere = self.shared.lock().home_elsewhere.is_some();
+        match &elsewhere {
+            Some(there) if !was_elsewhere => {
+                tracing::error!(volume = self.orders.name, there, "its home was moved");
+            }
+            None if was_elsewhere => {
+                tracing::info!(volume = self.orders.name, "its home is where it was");
+            }
+            _ => {}
+        }
+        self.shared.change(|s| s.home_elsewhere = elsewhere);
+    }
+
     /// Has another front end serve where the log's files were removed.
     pub(super) fn look_at_log(&mut self, front: Front) -> Front {
         let (Some(volume), true) = (self.orders.volume.clone(), self.may_renew(&front)) else {

@@ -8,6 +8,7 @@ use holdfast_config::claims::Verdict;
 use holdfast_config::problem::Problem;
 use holdfast_machine::standstill::Standstill;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::time::Duration;
 
 /// Where a volume is in its life.
@@ -83,9 +84,23 @@ pub struct Snapshot {
     pub astray: Option<Astray>,
     /// That the log's files are not where they were, if they are not, and what to do.
     pub log_trouble: Option<String>,
+    /// Where the home is, if its name does not lead to it.
+    pub home_elsewhere: Option<String>,
 }
 
 impl Snapshot {
+    /// That the home is complete, and where it is, for people.
+    pub(crate) fn complete_text(&self, home: &Path) -> String {
+        let home = home.display();
+        match &self.home_elsewhere {
+            None => format!("{home} is complete"),
+            Some(there) => format!(
+                "its home is complete, and was moved while it was served: it is at {there}, and \
+                 what is at {home} is not its home"
+            ),
+        }
+    }
+
     /// True when nothing more happens to the volume.
     pub(crate) fn is_over(&self) -> bool {
         self.state.is_over()

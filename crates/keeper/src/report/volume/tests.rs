@@ -61,6 +61,7 @@ fn what_the_supervisor_knows_is_in_the_report() {
         mortal_connections: 3,
         astray: None,
         log_trouble: None,
+        home_elsewhere: None,
     };
     let status = status("[\"process\"]").with(snapshot);
     let text = status.text();
