@@ -1,7 +1,8 @@
 //! The log and the home of a volume, while they are taken away.
 //!
-//! Promise: a home that was moved is told with its place; a log whose files were removed is there again before the next front end looks for it,
-//! and the home is noted beside it; the front end that wrote into files without a name is replaced.
+//! Promise: a home that was moved is told with its place; a log whose files were removed is there
+//! again before the next front end looks for it, and the home is noted beside it; the front end
+//! that wrote into files without a name is replaced.
 //! Never: touches a log that was only moved, or that nobody has served yet.
 
 use super::state::{Front, Supervisor};
