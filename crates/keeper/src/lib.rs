@@ -41,6 +41,7 @@ mod server;
 mod settings;
 mod signs;
 mod spawn;
+mod stall;
 mod supervisor;
 pub mod taken;
 mod tcp_table;

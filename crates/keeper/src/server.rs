@@ -176,7 +176,6 @@ impl ServerLife {
             starts: 0,
             due: Some(Instant::now()),
             upgrade: None,
-            stalled: None,
             is_stopping: false,
             stands_still: false,
             marks: BTreeMap::new(),
@@ -194,6 +193,7 @@ impl ServerLife {
     /// What is known now.
     pub(crate) fn snapshot(&self) -> ServerSnapshot {
         let mut snapshot = self.shared.lock().clone();
+        snapshot.longest_stall = snapshot.longest_stall.max(self.shared.stall.so_far());
         let (pulse, pid) = (&self.shared.pulse, snapshot.pid);
         snapshot.astray = self.shared.astray();
         snapshot.standstills.extend(silence(pulse, pid, "the server"));
@@ -512,7 +512,7 @@ impl Supervisor {
     }
 
     fn ready(&mut self, mut ready: ServerReady) {
-        let stall = self.stalled.take().map_or(Duration::ZERO, |since| since.elapsed());
+        let stall = self.shared.stall.end();
         tracing::info!(ready.recovery, ?stall, "server serves");
         for (service, problem) in &ready.unserved {
             tracing::error!(service, "{problem}");
@@ -540,7 +540,7 @@ impl Supervisor {
         }
         self.upgrade = Some(Upgrade::begin(request, &mut self.binary));
         self.deaths = Deaths::default();
-        self.stalled = Some(Instant::now());
+        self.shared.stall.begin();
         match self.running {
             Some(_) => self.tell(Signal::TERM, Some(END_PATIENCE)),
             None => self.begin_successor(),
@@ -592,7 +592,9 @@ impl Supervisor {
     /// A server died, or could not even be started.
     fn again(&mut self, death: Death, problem: Problem) {
         let was_ever_ready = self.shared.lock().ready.is_some();
-        self.stalled = self.stalled.or(was_ever_ready.then(Instant::now));
+        if was_ever_ready {
+            self.shared.stall.begin();
+        }
         if let Some(upgrade) = self.upgrade.take() {
             return self.hand_back(upgrade, &problem);
         }

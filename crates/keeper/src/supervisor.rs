@@ -24,6 +24,7 @@ use crate::progress::Progress;
 use crate::restart::{Death, Deaths, Decision, SHORT_PAUSE, until_it_passes};
 use crate::signs::{new_pulse, silence, unanswered};
 use crate::spawn::start_front;
+use crate::stall::Stall;
 use crate::upgrade::{Request, Upgrade};
 use holdfast_config::claims::Verdict;
 use holdfast_config::exit::Exit;
@@ -85,6 +86,7 @@ impl Supervised {
             }),
             changed: Condvar::new(),
             pulse,
+            stall: Stall::default(),
             memories: memories.clone(),
             medium,
         });
@@ -102,7 +104,6 @@ impl Supervised {
             sender: sender.clone(),
             deaths: Deaths::default(),
             pace: Pace::default(),
-            stalled: None,
             was_ever_ready: false,
             is_unmounted: false,
             is_wanted_again: false,
@@ -118,6 +119,7 @@ impl Supervised {
     /// What is known now.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut snapshot = self.shared.lock().clone();
+        snapshot.longest_stall = snapshot.longest_stall.max(self.shared.stall.so_far());
         snapshot.mortal_connections = self.shared.pulse.mortal_connections();
         snapshot.astray = self.shared.astray().filter(|_| snapshot.state == State::Serving);
         let (pulse, pid, who) = (&self.shared.pulse, snapshot.front_end_pid, "its front end");
@@ -337,7 +339,7 @@ impl Supervisor {
         }
         self.was_ever_ready = true;
         self.pace = Pace::default();
-        let stall = self.stalled.take().map_or(Duration::ZERO, |since| since.elapsed());
+        let stall = self.shared.stall.end();
         tracing::info!(volume = self.orders.name, recovery, ?stall, "front end serves");
         let upgrade = self.upgrade.take();
         self.shared.change(|s| {
@@ -389,7 +391,9 @@ impl Supervisor {
 
     /// A front end died, or could not even be started.
     fn again(&mut self, task: Task, death: Death, problem: Problem) -> Phase {
-        self.stalled = self.stalled.or(self.was_ever_ready.then(Instant::now));
+        if self.was_ever_ready {
+            self.shared.stall.begin();
+        }
         if let Some(upgrade) = self.upgrade.take() {
             return self.hand_back(upgrade, &problem);
         }
@@ -536,7 +540,9 @@ impl Supervisor {
         // All of a disk is in its memory.
         let is_at_home = state == State::Detached && self.orders.volume.is_some();
         self.shared.memories.let_go(&self.shared.medium, is_at_home);
+        let stall = self.shared.stall.end();
         self.shared.change(|s| {
+            s.longest_stall = s.longest_stall.max(stall);
             s.state = state;
             s.problem = problem;
         });

@@ -124,8 +124,10 @@ fn a_front_end_that_crashes_at_every_start_is_given_up_and_the_memory_kept() {
     kill(front_end, Signal::KILL);
     fixture.wait_for_state("given up");
     assert!(fixture.is_mounted() && fixture.region.exists());
-    let problem = fixture.status()["problem"].to_string();
+    let status = fixture.status();
+    let problem = status["problem"].to_string();
     assert!(problem.contains("front end died") && problem.contains("holdfast mount"), "{problem}");
+    assert!(status["longest_stall_ms"].as_u64() > Some(0), "programs wait: {status}");
     limit_stack(fixture.keeper_pid(), "8388608:unlimited");
     fixture.holdfast(&["mount", NAME]).succeeded();
     assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"x");

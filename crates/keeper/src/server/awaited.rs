@@ -87,7 +87,9 @@ impl Supervisor {
 
     /// Has another server take up what this one does not have. Clients only wait.
     pub(super) fn renew(&mut self) {
-        self.stalled = self.stalled.or(self.running.as_ref().map(|_| Instant::now()));
+        if self.running.is_some() {
+            self.shared.stall.begin();
+        }
         match self.running {
             Some(_) => {
                 self.is_renewing = true;

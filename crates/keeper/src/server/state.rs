@@ -10,6 +10,7 @@ use crate::orders::{ServerOrders, ServerReport};
 use crate::pace::Pace;
 use crate::pulse::Pulse;
 use crate::restart::Deaths;
+use crate::stall::Stall;
 use crate::supervisor::snapshot::State;
 use crate::upgrade::{Request, Upgrade};
 use holdfast_config::ServedLogConfig;
@@ -32,6 +33,8 @@ pub(super) struct Shared {
     pub(super) changed: Condvar,
     /// Signs of life of whichever server there is.
     pub(super) pulse: Pulse,
+    /// Since when there is none, while clients wait.
+    pub(super) stall: Stall,
     /// All that the keeper holds, and what of it this one serves, by service.
     pub(super) memories: Arc<Memories>,
     pub(super) media: BTreeMap<String, Medium>,
@@ -87,7 +90,6 @@ pub(super) struct Supervisor {
     /// When the next one starts, if none runs.
     pub(super) due: Option<Instant>,
     pub(super) upgrade: Option<Upgrade>,
-    pub(super) stalled: Option<Instant>,
     pub(super) is_stopping: bool,
     /// It stood still at the last look.
     pub(super) stands_still: bool,
@@ -137,7 +139,8 @@ impl Shared {
             unreached: None,
         };
         let snapshot = Mutex::new(snapshot);
-        Shared { snapshot, changed: Condvar::new(), pulse, memories, media }
+        let (changed, stall) = (Condvar::new(), Stall::default());
+        Shared { snapshot, changed, pulse, stall, memories, media }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, ServerSnapshot> {

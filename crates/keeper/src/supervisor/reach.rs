@@ -98,7 +98,7 @@ impl Supervisor {
     /// Has another front end serve, to which this one leaves its connections.
     pub(super) fn renew(&mut self, front: Front) -> Front {
         self.is_renewing = true;
-        self.stalled = self.stalled.or(Some(Instant::now()));
+        self.shared.stall.begin();
         self.shared.change(|s| s.state = State::Restarting);
         self.signal(Signal::TERM);
         Front { kill_at: Some(Instant::now() + END_PATIENCE), ..front }

@@ -24,7 +24,9 @@ impl Supervisor {
         self.deaths = Deaths::default();
         match phase {
             Phase::Running(front) if front.task == Task::Serve => {
-                self.stalled = self.stalled.or(self.was_ever_ready.then(Instant::now));
+                if self.was_ever_ready {
+                    self.shared.stall.begin();
+                }
                 self.signal(Signal::TERM);
                 let kill_at = Some(Instant::now() + END_PATIENCE);
                 Phase::Running(Front { kill_at, ..front })

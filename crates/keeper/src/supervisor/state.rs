@@ -11,6 +11,7 @@ use crate::orders::{Orders, Report, Task};
 use crate::pace::Pace;
 use crate::pulse::Pulse;
 use crate::restart::Deaths;
+use crate::stall::Stall;
 use crate::upgrade::{Request, Upgrade};
 use holdfast_config::problem::Problem;
 use holdfast_machine::standstill::Marks;
@@ -28,6 +29,8 @@ pub(super) struct Shared {
     pub(super) changed: Condvar,
     /// Signs of life of whichever front end there is.
     pub(super) pulse: Pulse,
+    /// Since when there is none, while programs wait.
+    pub(super) stall: Stall,
     /// All that the keeper holds, and what of it is this one's.
     pub(super) memories: Arc<Memories>,
     pub(super) medium: Medium,
@@ -93,8 +96,6 @@ pub(super) struct Supervisor {
     pub(super) deaths: Deaths,
     /// The attempts to have back what somebody else has.
     pub(super) pace: Pace,
-    /// Since when programs wait.
-    pub(super) stalled: Option<Instant>,
     /// A front end was started on the mount and may have read requests from it.
     pub(super) has_started: bool,
     /// By a front end of an earlier keeper.
