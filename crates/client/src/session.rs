@@ -226,9 +226,10 @@ impl Drop for Session {
 }
 
 /// Whether the server has not what is asked for. It had what a session is of, and has it again when
-/// nothing hinders it any more.
+/// nothing hinders it any more. Where no other service allows the user, it does not even ask which
+/// one is meant.
 fn is_missing(error: &ConnectError) -> bool {
-    matches!(error, ConnectError::Refused(Status::NoService))
+    matches!(error, ConnectError::Refused(Status::NoService | Status::NotAllowed))
 }
 
 /// Whether a refusal may be over soon.
