@@ -23,5 +23,5 @@ pub use badge::{Badge, Wearer};
 pub use boot::now_ns;
 pub use certain::UNNOTED_NS;
 pub use common::hex;
-pub use home::{Bond, choose, has_note, has_nothing_more, is_complete, note_complete};
+pub use home::{Bond, choose, has_note, has_nothing_more, is_complete, note_again, note_complete};
 pub use region::{Loss, RegionNote};

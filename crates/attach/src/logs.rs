@@ -226,29 +226,40 @@ pub fn catalogue_problem(
     Some(Problem::new(Exit::Damaged, what, why, remedy))
 }
 
-/// What memory has of the log of a volume, and the home may lack.
-struct Left<'a> {
-    volume: &'a str,
+/// What memory has of a log, and its reader may lack.
+pub struct Left<'a> {
+    /// `volume` or `log`.
+    kind: &'a str,
+    name: &'a str,
     bytes: u64,
 }
 
 impl Left<'_> {
-    fn ways(&self) -> String {
-        let Left { volume, bytes } = self;
-        format!(
-            "; or, if it is gone for good: the memory still has {} that the home may lack, from \
-             which `holdfast volume mend {volume}` makes the log again, and which `holdfast volume \
-             accept {volume} --keep home` would give up",
-            rounded(*bytes)
-        )
+    /// The ways on, as the end of a remedy.
+    pub fn ways(&self) -> String {
+        let Left { kind, name, bytes } = self;
+        let bytes = rounded(*bytes);
+        match *kind {
+            "volume" => format!(
+                "; or, if it is gone for good: the memory still has {bytes} that the home may \
+                 lack, from which `holdfast volume mend {name}` makes the log again, and which \
+                 `holdfast volume accept {name} --keep home` would give up"
+            ),
+            _ => format!(
+                "; or, if it is gone for good: the memory still has {bytes} that nobody has \
+                 released, from which `holdfast log mend {name}` makes the log again"
+            ),
+        }
     }
 }
 
-fn left_in_memory<'a>(service: &'a str, medium: &Medium) -> Option<Left<'a>> {
-    let volume = service.strip_prefix("volume/")?;
+/// What the memory of a volume or served log has that its reader may lack, if it has anything.
+pub fn left_in_memory<'a>(service: &'a str, medium: &Medium) -> Option<Left<'a>> {
+    let (kind, name) = service.split_once('/')?;
+    let is_mendable = ["volume", "log"].contains(&kind);
     let marks = Region::observe(medium).ok()?.marks();
     let bytes = marks.tail.saturating_sub(marks.released);
-    (bytes > 0).then_some(Left { volume, bytes })
+    (is_mendable && bytes > 0).then_some(Left { kind, name, bytes })
 }
 
 /// Opens the directory of a log and takes it, as [`take_directory`]. One that is missing although

@@ -9,7 +9,7 @@
 //! again from memory that has all of it, beside whoever serves it or after his end.
 //! Never: ends anybody; makes a second log beside one that is somewhere.
 
-use crate::bond::{Badge, hex};
+use crate::bond::{Wearer, hex, note_again};
 use crate::logs::THE_DISK;
 use crate::observe::region_problem;
 use holdfast_config::exit::Exit;
@@ -21,12 +21,12 @@ use holdfast_machine::advice::cure;
 use holdfast_machine::bounded;
 use holdfast_machine::lock::{CATALOGUES, take_directory};
 use holdfast_machine::mounts::mounted_at;
-use holdfast_memory::{Medium, Region};
-use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, major, minor, stat, statat};
-use std::collections::BTreeMap;
+use holdfast_memory::{Medium, Observed, Region};
+use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, fstat, major, minor, stat, statat};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a look at a log that is served found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,22 +35,39 @@ pub enum Whereabouts {
     InPlace,
     /// The directory has everything, and is there now, for people.
     Moved(String),
-    /// So many of the segments that were there are gone, or other files; the catalogues are there.
+    /// Something that is no file has this name of the log's.
+    Barred(String),
+    /// So many of the files that were there are gone, shorter, or others; the catalogues are there.
     Lacking(usize),
     /// Nothing is left that makes the directory a log.
     Removed,
 }
 
-/// What earlier looks saw of a log's directory: the segments and their inodes.
+/// What earlier looks saw of a log's directory.
 #[derive(Clone, Debug, Default)]
 pub struct Watched {
-    segments: BTreeMap<String, u64>,
+    segments: BTreeMap<String, Segment>,
+    notes: BTreeSet<&'static str>,
+}
+
+/// The notes beside a log, of each of which there are two files.
+const NOTES: [&str; 2] = ["home", "region"];
+/// Behind the name of the second file.
+const COPY: &str = ".copy";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Segment {
+    inode: u64,
+    bytes: i64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Seen {
-    segments: BTreeMap<String, u64>,
+    segments: BTreeMap<String, Segment>,
+    notes: BTreeSet<&'static str>,
     has_catalogue: bool,
+    /// A name of the log's that something else has.
+    barred: Option<String>,
     /// Where the directory is, if its name does not lead to it.
     elsewhere: Option<String>,
 }
@@ -64,12 +81,18 @@ impl Watched {
         };
         let found = bounded::read(path, move |_| see(&held, &name)).ok().and_then(Result::ok);
         let Some(found) = found else { return Whereabouts::InPlace };
+        if let Some(name) = found.barred {
+            return Whereabouts::Barred(name);
+        }
         if !found.has_catalogue {
             return Whereabouts::Removed;
         }
-        let is_lost = |(name, inode): &(&String, &u64)| found.segments.get(*name) != Some(*inode);
-        match self.segments.iter().filter(is_lost).count() {
-            0 => self.segments = found.segments,
+        let lost = self.segments.iter().filter(|(name, was)| {
+            let is_there = |it: &Segment| it.inode == was.inode && it.bytes >= was.bytes;
+            !found.segments.get(*name).is_some_and(is_there)
+        });
+        match lost.count() + self.notes.difference(&found.notes).count() {
+            0 => (self.segments, self.notes) = (found.segments, found.notes),
             lost => return Whereabouts::Lacking(lost),
         }
         found.elsewhere.map_or(Whereabouts::InPlace, Whereabouts::Moved)
@@ -77,7 +100,7 @@ impl Watched {
 
     /// Nobody serves the log any more: whoever does next may find other files.
     pub fn forget(&mut self) {
-        self.segments.clear();
+        *self = Watched::default();
     }
 }
 
@@ -86,10 +109,20 @@ fn see(directory: &OwnedFd, path: &Path) -> io::Result<Seen> {
     for entry in Dir::read_from(directory)? {
         let entry = entry?;
         let Ok(name) = entry.file_name().to_str() else { continue };
-        seen.has_catalogue |= CATALOGUES.contains(&name);
-        if is_segment_name(name) {
-            let found = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
-            seen.segments.extend(found.map(|it| (name.to_owned(), it.st_ino)));
+        let note = NOTES.into_iter().find(|note| name.strip_suffix(COPY).unwrap_or(name) == *note);
+        if !CATALOGUES.contains(&name) && note.is_none() && !is_segment_name(name) {
+            continue;
+        }
+        let Ok(found) = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+        if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+            seen.barred = Some(name.to_owned());
+        } else if let Some(note) = note {
+            seen.notes.insert(note);
+        } else if is_segment_name(name) {
+            let segment = Segment { inode: found.st_ino, bytes: found.st_size };
+            seen.segments.insert(name.to_owned(), segment);
+        } else {
+            seen.has_catalogue = true;
         }
     }
     seen.elsewhere = (!leads_to(path, directory)).then(|| place_of(directory));
@@ -142,6 +175,32 @@ pub struct Lost<'a> {
     pub medium: Medium,
     /// What it is to be like.
     pub config: LogConfig,
+    /// Its home, if it has one.
+    pub home: Option<Home<'a>>,
+}
+
+/// The home of a log.
+#[derive(Clone, Copy, Debug)]
+pub enum Home<'a> {
+    /// It is open.
+    Held(&'a Path, &'a OwnedFd),
+    /// It is found by its name, unless the mount of its own volume covers it: then whoever
+    /// supervises its front end has it open, and notes it a moment later.
+    ByName(&'a Path),
+}
+
+impl Home<'_> {
+    fn opened(self) -> Option<(PathBuf, OwnedFd)> {
+        match self {
+            Home::Held(path, home) => Some((path.to_owned(), home.try_clone().ok()?)),
+            Home::ByName(path) => {
+                let is_covered = mounted_at(path).is_some_and(|mount| mount.is_ours());
+                let open = || private::open_anybodys(path, OFlags::RDONLY | OFlags::NONBLOCK);
+                let home = (!is_covered).then(open)?.ok()?;
+                Some((path.to_owned(), home))
+            }
+        }
+    }
 }
 
 impl Lost<'_> {
@@ -174,11 +233,13 @@ impl Lost<'_> {
         Ok(made)
     }
 
-    /// [`Self::make_again`] for a home with this badge, which nobody serves; the directory is
-    /// locked. Nothing is made beside the home of another log.
-    pub fn make_again_for(&self, badge: Option<&Badge>) -> Outcome<OwnedFd> {
-        let seen = Region::observe_to_attach(&self.medium).map(|it| hex(it.identity())).ok();
-        if let Some(badge) = badge.filter(|badge| Some(&badge.identity) != seen.as_ref()) {
+    /// [`Self::make_again`] where nobody serves the log; the directory is locked. Nothing is made
+    /// beside the home of another log.
+    pub fn make_again_unserved(&self) -> Outcome<OwnedFd> {
+        let identity = self.memory()?.identity();
+        let home = self.home.and_then(Home::opened);
+        let badge = home.and_then(|(_, home)| Wearer::of(home).ok()?.badge());
+        if let Some(badge) = badge.filter(|badge| badge.identity != hex(identity)) {
             let why = format!("its home is that of another log, {}", badge.identity);
             return Err(self.problem(&why, "correct home or memory.path; nothing was changed"));
         }
@@ -186,11 +247,23 @@ impl Lost<'_> {
         Ok(made.expect("a directory was opened"))
     }
 
-    fn fill(&self, files: &RealFiles) -> Outcome<()> {
-        let seen = Region::observe_to_attach(&self.medium);
-        let seen = seen.map_err(|error| {
+    fn memory(&self) -> Outcome<Observed> {
+        Region::observe_to_attach(&self.medium).map_err(|error| {
             region_problem("making a log again from", (self.service, &self.medium), &error)
-        })?;
+        })
+    }
+
+    /// Whether anybody finds the memory by its name now.
+    pub fn has_memory(&self) -> bool {
+        Region::observe_to_attach(&self.medium).is_ok()
+    }
+
+    /// The note of its home first: a log that is there without it is not brought together with any.
+    fn fill(&self, files: &RealFiles) -> Outcome<()> {
+        let seen = self.memory()?;
+        if let Some((path, home)) = self.home.and_then(Home::opened) {
+            note_again(files, seen.identity(), (&path, &home))?;
+        }
         Log::remake(files, &seen, &self.config).map_err(|error| {
             let remedy = format!("nothing is lost; {}", self.way(&error));
             self.problem(&error, &remedy)

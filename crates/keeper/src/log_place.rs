@@ -75,10 +75,16 @@ impl LogPlace {
             Whereabouts::Moved(_) => {
                 (told("move it back: the next process looks there"), Step::GoOn)
             }
+            Whereabouts::Barred(_) => {
+                (told("move it away: then it is mended by itself"), Step::GoOn)
+            }
             _ if lost.medium.path().is_none() => (told(ENDS_WITH_PROCESS), Step::GoOn),
             _ if !may_end => (told("it is made again once its memory has its name"), Step::GoOn),
             Whereabouts::Lacking(_) => (told(AGAIN), Step::Renew),
-            Whereabouts::Removed if lost.is_in_place(held) => (told(AGAIN), Step::Renew),
+            // Its memory gets its name back when nobody serves it any more.
+            Whereabouts::Removed if lost.is_in_place(held) || !lost.has_memory() => {
+                (told(AGAIN), Step::Renew)
+            }
             Whereabouts::Removed if !self.pace.is_due(now) => (self.trouble.clone(), Step::GoOn),
             Whereabouts::Removed => {
                 self.pace.attempt(now, OFTEN);
@@ -93,7 +99,7 @@ impl LogPlace {
     pub(crate) fn restore(&mut self, lost: &Lost<'_>, held: &OwnedFd) -> Outcome<Option<OwnedFd>> {
         let is_removed = self.watched.look(held, lost.log) == Whereabouts::Removed;
         let made = match is_removed && lost.medium.path().is_some() {
-            true => lost.make_again(Some(held))?,
+            true => lost.make_again(Some(held)).map_err(until_it_is_made)?,
             false => None,
         };
         self.watched.forget();
@@ -114,6 +120,12 @@ pub(crate) fn reason(lost: &Lost<'_>, held: &OwnedFd, said: Problem) -> Problem 
     Problem { passes: true, ..Problem::new(Exit::Failed, said.what, why, remedy) }
 }
 
+/// What keeps a log from being made again is tried again, as long as it lasts.
+fn until_it_is_made(problem: Problem) -> Problem {
+    let remedy = format!("{AGAIN_SOON}; {}", problem.remedy);
+    Problem { passes: true, remedy, ..problem }
+}
+
 /// What becomes of it by itself.
 const AGAIN: &str = "it is written again from memory, which has all of it";
 
@@ -129,8 +141,9 @@ fn why(found: &Whereabouts, lost: &Lost<'_>) -> String {
         Whereabouts::Moved(to) => {
             format!("the directory of its log is not at {log} any more, but at {to}")
         }
-        Whereabouts::Lacking(segments) => {
-            format!("{segments} segments of its log were removed from {log}, or replaced there")
+        Whereabouts::Barred(name) => format!("{name} in {log} is no file, and was one of its log"),
+        Whereabouts::Lacking(files) => {
+            format!("{files} files of its log were removed from {log}, or replaced there")
         }
         Whereabouts::Removed => format!("the files of its log were removed from {log}"),
     }

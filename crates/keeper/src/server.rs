@@ -161,7 +161,10 @@ impl ServerLife {
         }
         let listener = listen(&socket)?;
         let binary = open_binary(Path::new(OWN_BINARY))?;
-        let held = Held { listener, directories, orders, unserved };
+        let homes = config.volumes.iter();
+        let homes =
+            homes.map(|(of, it)| (format!("{VOLUME_PREFIX}{of}"), it.home.clone())).collect();
+        let held = Held { listener, directories, orders, homes, unserved };
         let shared = Shared::new(new_pulse("the server")?, memories.clone(), media_of(config));
         let shared = Arc::new(shared);
         let (sender, events) = channel();

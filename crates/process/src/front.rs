@@ -12,11 +12,10 @@ use crate::life::{
 };
 use crate::parts::{Parts, Place};
 use crate::users::{Seen, Users, tls_of};
-use holdfast_attach::bond::{Bond, Wearer};
 use holdfast_attach::home::Home;
 use holdfast_attach::logs;
 use holdfast_attach::observe::{observe, region_problem};
-use holdfast_attach::whereabouts::Lost;
+use holdfast_attach::whereabouts::{self, Lost};
 use holdfast_config::claims::{PowerSource, Storage};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
@@ -198,17 +197,14 @@ fn is_gone(volume: &VolumeConfig) -> bool {
     is_missing && Region::observe_to_attach(&volume.medium()).is_ok()
 }
 
-/// Makes the log again from its memory, and notes the home beside it.
+/// Makes the log again from its memory, with the note of its home.
 fn make_again(name: &str, volume: &VolumeConfig) -> Outcome<()> {
     let home = take_home(&volume.home)?;
     let service = format!("volume/{name}");
     let (medium, config) = (volume.medium(), volume.log_config());
-    let lost = Lost { service: &service, log: &volume.log, medium, config };
-    let wearer = Wearer::of(&home).ok();
-    let made = lost.make_again_for(wearer.and_then(|it| it.badge()).as_ref())?;
-    let log = RealFiles::from_fd(made);
-    let bond = Bond::look(name, (volume, &home), &log)?;
-    bond.map_or(Ok(()), |bond| bond.note_again())
+    let home = Some(whereabouts::Home::Held(&volume.home, &home));
+    let lost = Lost { service: &service, log: &volume.log, medium, config, home };
+    lost.make_again_unserved().map(drop)
 }
 
 fn serve(

@@ -21,7 +21,7 @@ use holdfast_volume::Told;
 use rustix::fs::{FileType, Stat, fstat, fstatfs, major, minor};
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -307,24 +307,6 @@ impl<'a> Bond<'a> {
         self.renew(None, || self.fresh_badge())
     }
 
-    /// Notes the home anew where the log has lost its note of it while somebody served the two: the
-    /// home wears the badge of the attachment that goes on.
-    pub fn note_again(&self) -> Outcome<()> {
-        let ours = self.found.badge.as_ref().filter(|it| it.identity == hex(self.identity));
-        let (Some(badge), Note::Missing) = (ours, &self.note) else { return Ok(()) };
-        self.put(&HomeNote {
-            format: FORMAT,
-            identity: hex(self.identity),
-            generation: badge.generation,
-            is_begun: false,
-            has_badge: true,
-            is_complete: false,
-            path: self.home.to_owned(),
-            place: self.found.place.clone(),
-            boot: self.boot.id.clone(),
-        })
-    }
-
     /// Says that what somebody changed in the home may be written over.
     pub fn accept_changes(&self) -> Outcome<()> {
         self.renew(None, || match self.found.badge.clone() {
@@ -513,6 +495,43 @@ fn look_at(home: impl AsFd, wearer: &Wearer) -> io::Result<Found> {
     let stat = fstat(&home)?;
     let (badge, mode) = (wearer.badge(), stat.st_mode & 0o7777);
     Ok(Found { badge, place: Place::of(&home, &stat)?, mode })
+}
+
+/// Notes the home anew where a log has lost its note of it, or is about to be made again, while the
+/// home wears the log's badge: that of the attachment that goes on.
+pub fn note_again(
+    log: &dyn Files,
+    identity: [u8; 16],
+    (path, home): (&Path, &OwnedFd),
+) -> Outcome<()> {
+    let noted = || -> io::Result<()> {
+        let found = look_at(home, &Wearer::of(home)?)?;
+        let Some(badge) = found.badge.filter(|badge| badge.identity == hex(identity)) else {
+            return Ok(());
+        };
+        if !matches!(get::<HomeNote>(log, NAME)?, Note::Missing) {
+            return Ok(());
+        }
+        put(
+            log,
+            NAME,
+            &HomeNote {
+                format: FORMAT,
+                identity: badge.identity,
+                generation: badge.generation,
+                is_begun: false,
+                has_badge: true,
+                is_complete: false,
+                path: path.to_owned(),
+                place: found.place,
+                boot: Boot::current()?.id,
+            },
+        )
+    };
+    noted().map_err(|error| {
+        let what = format!("noting home {} beside its log again", path.display());
+        Problem::new(Exit::Failed, what, &error, cure(&error, "the log's disk"))
+    })
 }
 
 /// Whether the home has everything that the log has, and whoever may enters it.

@@ -16,6 +16,14 @@ pub(crate) enum LogCommand {
         /// The log, as named in the configuration.
         name: String,
     },
+    /// Make a served log again from its memory, if its files are gone for good.
+    ///
+    /// The memory has everything that no reader has released. If the files are on a disk that is
+    /// not mounted, mount that instead.
+    Mend {
+        /// The log, as named in the configuration.
+        name: String,
+    },
     /// Go on without the memory of a served log that is gone.
     ///
     /// The server refuses a log whose newest bytes may have been in memory that nothing it knows of

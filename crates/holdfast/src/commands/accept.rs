@@ -11,7 +11,7 @@ use crate::commands::making::{
 use crate::output::{Output, Progress};
 use holdfast_attach::bond::{Bond, RegionNote, Wearer, hex, is_complete};
 use holdfast_attach::foreseen;
-use holdfast_attach::logs::open_problem;
+use holdfast_attach::logs::{open_problem, take_log};
 use holdfast_attach::made::has_remains;
 use holdfast_attach::observe::{observe, region_problem};
 use holdfast_client::protocol::{LOG_PREFIX, TABLE_PREFIX, VOLUME_PREFIX};
@@ -108,7 +108,8 @@ fn with_bond(
     work: impl FnOnce(&Bond<'_>, &RealFiles) -> Outcome<String>,
 ) -> Outcome<String> {
     let home = take_home(&volume.home)?;
-    let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
+    let service = format!("{VOLUME_PREFIX}{name}");
+    let log = RealFiles::from_fd(take_log(&service, &volume.log, &volume.medium())?);
     match Bond::look(name, (volume, &home), &log)? {
         Some(bond) => work(&bond, &log),
         None => {
@@ -125,9 +126,9 @@ fn accept_memory(
     memory: &MemoryConfig,
 ) -> Outcome<String> {
     let whose = service.replacen('/', " ", 1);
-    let files = RealFiles::from_fd(take_directory("log", log)?);
-    let what = || format!("accepting that the memory of {whose} is lost");
     let medium = memory.medium();
+    let files = RealFiles::from_fd(take_log(service, log, &medium)?);
+    let what = || format!("accepting that the memory of {whose} is lost");
     refuse_to_lose(service, memory, (&files, config), &what)?;
     Log::foresee(&files, None, config).map_err(|error| open_problem(service, &error))?;
     let left = leave_memory(&medium, &what)?;
@@ -233,6 +234,8 @@ struct PutAside {
     log: Option<PathBuf>,
     /// Its memory, if that had what the log's disk does not have.
     memory: Option<PathBuf>,
+    /// The log of which nothing was there, if the home says that it may lack something of it.
+    missing: Option<String>,
 }
 
 impl PutAside {
@@ -240,7 +243,13 @@ impl PutAside {
     fn text(&self) -> String {
         let memory = self.memory.as_deref().map(Path::display);
         match (self.log.as_deref().map(Path::display), memory) {
-            (None, None) => "no log of before was there".to_owned(),
+            (None, None) => match &self.missing {
+                None => "no log of before was there".to_owned(),
+                Some(log) => format!(
+                    "neither log {log} was there, which may have had what the home lacks, nor \
+                     its memory: what only they had is not in the home"
+                ),
+            },
             (None, Some(memory)) => format!(
                 "no log of before was there, but its memory, which had what no disk has: that is \
                  whole in {memory}; keep a copy before the system restarts"
@@ -270,16 +279,19 @@ fn put_remains_aside(name: &str, volume: &VolumeConfig) -> Outcome<PutAside> {
         return put_aside(name, volume);
     }
     let medium = volume.medium();
-    let Ok(seen) = observe(&medium) else { return Ok(PutAside { log: None, memory: None }) };
     let what = || format!("putting the memory of volume {name} aside");
     let home = take_home(&volume.home)?;
     let home = Wearer::of(&home).map_err(|error| unmoved(what(), error))?;
+    let Ok(seen) = observe(&medium) else {
+        return Ok(PutAside { log: None, memory: None, missing: home.barred_for() });
+    };
     if home.barred_for() != Some(hex(seen.identity)) {
         refuse_region(name, volume)?;
     }
     let why = "nothing else has what it holds, and it has no other place";
     let lacking = Problem::new(Exit::Damaged, what(), why, "restore the log from a copy");
-    Ok(PutAside { log: None, memory: put_memory_aside(&medium, &what, lacking)? })
+    let memory = put_memory_aside(&medium, &what, lacking)?;
+    Ok(PutAside { log: None, memory, missing: None })
 }
 
 /// Puts all there is aside: what waits in memory is brought to the log first; where the log's disk
@@ -306,7 +318,7 @@ fn put_aside(name: &str, volume: &VolumeConfig) -> Outcome<PutAside> {
             "name a log that is no mount point, then try again",
         )
     })?;
-    Ok(PutAside { log: Some(log), memory })
+    Ok(PutAside { log: Some(log), memory, missing: None })
 }
 
 /// Brings what waits in memory to the log's disk, and reads that it is there.

@@ -28,6 +28,7 @@ use std::path::Path;
 pub(crate) fn log(config: &Path, command: LogCommand, output: Output) -> Outcome<()> {
     match command {
         LogCommand::Make { name } => volume::make_served(config, &name, output),
+        LogCommand::Mend { name } => volume::mend_served(config, &name, output),
         LogCommand::Accept { name, .. } => accept::memory_of_log(config, &name, output),
         LogCommand::Create(args) => create::create(&args, output),
         LogCommand::Append { log, records } => append::append(&log, records, output),

@@ -6,7 +6,7 @@
 use holdfast_attach::bond::{Bond, Wearer, hex, lent, note_complete};
 use holdfast_attach::home::Home;
 use holdfast_attach::homes::{refuse_unfit, refuse_unwritable};
-use holdfast_attach::logs::THE_DISK;
+use holdfast_attach::logs::{THE_DISK, left_in_memory};
 use holdfast_attach::made::is_made;
 use holdfast_attach::observe::observe;
 use holdfast_config::exit::Exit;
@@ -24,6 +24,7 @@ use holdfast_machine::advice::cure;
 use holdfast_machine::lock::take_directory;
 use holdfast_machine::mounts::our_mount_of;
 use holdfast_machine::threads::during;
+use holdfast_memory::Medium;
 use holdfast_process::cached;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -117,10 +118,22 @@ pub(super) fn refuse_region(name: &str, volume: &VolumeConfig) -> Outcome<()> {
     let (place, log, left) = (place.display(), hex(seen.identity), rounded(seen.unapplied_bytes()));
     let what = format!("making volume {name}");
     let why = format!("{place} is the memory of another log, {log}, and holds {left} of it");
-    let remedy = format!(
-        "nothing was changed; give the volume of that log back first; if its log is gone for good, \
-         keep a copy of {place}, and remove it"
+    let ways = left_in_memory(&format!("volume/{name}"), &medium).map_or(
+        format!("; if its log is gone for good, keep a copy of {place}, and remove it"),
+        |left| left.ways(),
     );
+    let remedy = format!("nothing was changed; give the volume of that log back first{ways}");
+    Err(Problem::new(Exit::Damaged, what, why, remedy))
+}
+
+/// Refuses a log whose memory has what its readers have not released: a new one could never attach
+/// it.
+pub(super) fn refuse_left_in_memory(service: &str, medium: &Medium) -> Outcome<()> {
+    let Some(left) = left_in_memory(service, medium) else { return Ok(()) };
+    let place = medium.path().unwrap_or(Path::new("private memory")).display();
+    let what = format!("making {}", service.replacen('/', " ", 1));
+    let why = format!("{place} is the memory of a log that is not there");
+    let remedy = format!("nothing was changed; put that log back{}", left.ways());
     Err(Problem::new(Exit::Damaged, what, why, remedy))
 }
 

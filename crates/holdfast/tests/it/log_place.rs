@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::Duration;
 
 const SEEDS: u64 = 2;
 const STEPS: u32 = 12;
@@ -162,6 +164,21 @@ fn what_is_in_the_place_of_a_log_that_was_removed_stays_and_is_named() {
     fixture.assert_given_back();
 }
 
+#[test]
+fn a_log_that_was_just_made_again_is_brought_together_with_its_home_whoever_dies() {
+    let mut fixture = serving();
+    sync(&fixture, "before", "1");
+    fs::remove_dir_all(fixture.log()).unwrap();
+    let is_there = || CATALOGUES.iter().any(|it| fixture.log().join(it).exists());
+    wait_until(is_there, || tell(&fixture));
+    fixture.kill_all();
+    fixture.take_mounts_away();
+    fixture.serve();
+    assert_eq!(fs::read_to_string(fixture.mount().join("before")).unwrap(), "1");
+    assert_eq!(fixture.stop(), Some(0), "{}", fixture.keeper_log());
+    fixture.assert_given_back();
+}
+
 /// A volume in the hands of fate, and what has to be in it.
 struct World {
     fixture: Fixture,
@@ -185,7 +202,7 @@ impl World {
 
     fn draw(&mut self, random: &mut Random) -> String {
         let log = self.fixture.log();
-        match random.below(9) {
+        match random.below(12) {
             0..4 => {
                 self.written += 1;
                 let (name, text) = (format!("f{}", random.below(3)), self.written.to_string());
@@ -208,6 +225,28 @@ impl World {
                 let one = random.below(all.len().max(1) as u64) as usize;
                 all.get(one).into_iter().for_each(|it| drop(fs::remove_file(it)));
                 format!("remove segment {one} of {}", all.len())
+            }
+            8 => {
+                let notes = ["home", "home.copy", "region", "region.copy"];
+                notes.iter().for_each(|it| drop(fs::remove_file(log.join(it))));
+                "remove the notes".into()
+            }
+            9 if log.exists() => {
+                let Some(segment) = segments(&self.fixture).pop() else { return "nothing".into() };
+                let _ = fs::remove_file(&segment);
+                let _ = fs::create_dir(&segment);
+                sleep(Duration::from_secs(2));
+                let _ = fs::remove_dir(segment);
+                "put a directory in the place of a segment for a while".into()
+            }
+            10 => {
+                wait_until_made_again(&self.fixture);
+                fs::remove_dir_all(&log).unwrap();
+                fs::write(&log, "a file").unwrap();
+                kill(holder(&self.fixture), Signal::KILL);
+                sleep(Duration::from_secs(2));
+                fs::remove_file(log).unwrap();
+                "put a file in the place of the directory for a while, kill who has it".into()
             }
             7 => {
                 CATALOGUES.iter().for_each(|it| drop(fs::remove_file(log.join(it))));

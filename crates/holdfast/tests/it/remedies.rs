@@ -33,6 +33,10 @@ const REMEDIES: &[(&str, Known)] = &[
         By("the_sets_of_a_served_log_are_printed_in_order_and_none_but_its_server_appends"),
     ),
     ("holdfast log make", By("a_log_that_was_never_made_is_made_as_the_message_says")),
+    (
+        "holdfast log mend {}",
+        By("a_served_log_that_is_gone_with_everybody_dead_is_made_again_as_every_message_says"),
+    ),
     ("holdfast log make NAME", By("a_log_that_was_never_made_is_made_as_the_message_says")),
     ("holdfast log repair", By("what_is_left_of_a_damaged_log_is_saved_into_a_new_one")),
     ("holdfast log verify {}", By("what_is_left_of_a_damaged_log_is_saved_into_a_new_one")),

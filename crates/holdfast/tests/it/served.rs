@@ -407,6 +407,35 @@ fn a_served_log_that_is_removed_is_made_again_from_memory_and_its_clients_go_on(
 }
 
 #[test]
+fn a_served_log_that_is_gone_with_everybody_dead_is_made_again_as_every_message_says() {
+    let mut served = Served::new();
+    served.serve();
+    let client = served.client();
+    let kept = client.append(1, &[b"kept"]).unwrap();
+    let server = served.server_pid();
+    served.kill_keeper();
+    kill(server, Signal::KILL);
+    drop(client);
+    fs::remove_dir_all(served.path("log")).unwrap();
+    for command in [&["serve"][..], &["log", "make", "ledger"]] {
+        let ended = served.holdfast(command);
+        let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(6), "{told}");
+        assert!(told.contains("holdfast log mend ledger"), "{told}");
+    }
+    assert!(served.holdfast(&["log", "mend", "ledger"]).status.success());
+    served.serve();
+    let mut bytes = [0; 4];
+    served.client().copy_bytes(kept.payload, &mut bytes).unwrap();
+    assert_eq!(&bytes, b"kept");
+    let mended = served.holdfast(&["log", "mend", "ledger"]);
+    assert_eq!(mended.status.code(), Some(5), "{mended:?}");
+    served.stop();
+    let mended = served.holdfast(&["log", "mend", "ledger"]);
+    assert_eq!(mended.status.code(), Some(2), "{mended:?}");
+}
+
+#[test]
 fn a_log_whose_disk_never_answers_is_told_while_its_clients_wait() {
     let mut served = Served::with("");
     let below = SlowDisk::start(served.path("backing"), served.path("slow"));

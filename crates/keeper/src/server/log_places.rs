@@ -7,10 +7,11 @@
 use super::state::{Held, Supervisor};
 use crate::log_place::{LogPlace, Step, reason};
 use crate::orders::{LogOrders, ServerReady};
-use holdfast_attach::whereabouts::Lost;
+use holdfast_attach::whereabouts::{Home, Lost};
 use holdfast_config::problem::Problem;
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
 
 impl Supervisor {
     /// Has another server serve where the files of a log were removed.
@@ -26,7 +27,7 @@ impl Supervisor {
         for at in 0..self.held.orders.logs.len() {
             let of = self.held.orders.logs[at].clone();
             let Some(place) = self.log_places.get_mut(&of.service) else { continue };
-            match place.look(&lost(&of), &self.held.directories[at], may_end) {
+            match place.look(&lost(&of, &self.held.homes), &self.held.directories[at], may_end) {
                 Step::GoOn => continue,
                 Step::Renew => {}
                 Step::Replace(made) => self.held.replace(at, made),
@@ -46,7 +47,7 @@ impl Supervisor {
         for at in 0..self.held.orders.logs.len() {
             let of = self.held.orders.logs[at].clone();
             let Some(place) = self.log_places.get_mut(&of.service) else { continue };
-            match place.restore(&lost(&of), &self.held.directories[at]) {
+            match place.restore(&lost(&of, &self.held.homes), &self.held.directories[at]) {
                 Ok(None) => {}
                 Ok(Some(made)) => self.held.replace(at, made),
                 Err(problem) => left_out.push((of.service, problem)),
@@ -59,7 +60,7 @@ impl Supervisor {
     pub(super) fn log_reason(&self, said: Problem) -> Problem {
         let logs = self.held.orders.logs.iter().zip(&self.held.directories);
         let logs = logs.filter(|(of, _)| self.log_places.contains_key(&of.service));
-        logs.fold(said, |said, (of, held)| reason(&lost(of), held, said))
+        logs.fold(said, |said, (of, held)| reason(&lost(of, &self.held.homes), held, said))
     }
 
     /// A server serves these logs: from now on they are looked at.
@@ -88,7 +89,8 @@ impl Held {
     }
 }
 
-fn lost(of: &LogOrders) -> Lost<'_> {
+fn lost<'a>(of: &'a LogOrders, homes: &'a BTreeMap<String, PathBuf>) -> Lost<'a> {
     let (log, medium) = (of.log.log.as_path(), of.log.memory.medium());
-    Lost { service: &of.service, log, medium, config: of.log.log_config() }
+    let home = homes.get(&of.service).map(|path| Home::ByName(path));
+    Lost { service: &of.service, log, medium, config: of.log.log_config(), home }
 }

@@ -21,6 +21,7 @@ use holdfast_machine::standstill::Marks;
 use holdfast_memory::Medium;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -55,6 +56,8 @@ pub(super) struct Held {
     pub(super) listener: NamedListener,
     pub(super) directories: Vec<OwnedFd>,
     pub(super) orders: ServerOrders,
+    /// The homes of its volumes, by service.
+    pub(super) homes: BTreeMap<String, PathBuf>,
     /// What could not even be handed to a server yet.
     pub(super) unserved: Vec<Untaken>,
 }

@@ -7,14 +7,16 @@
 
 use super::state::{Front, Supervisor};
 use crate::log_place::{Step, reason};
-use holdfast_attach::bond::{Bond, has_note};
-use holdfast_attach::whereabouts::{Lost, home_elsewhere};
+use holdfast_attach::bond::{has_note, note_again};
+use holdfast_attach::whereabouts::{Home, Lost, home_elsewhere};
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::{VolumeConfig, Way};
 use holdfast_io::private;
 use holdfast_io::real::RealFiles;
+use holdfast_log::Log;
 use holdfast_machine::bounded;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 impl Supervisor {
     /// Tells where the home is if somebody moved it: what comes home goes there.
@@ -39,21 +41,22 @@ impl Supervisor {
         let (Some(volume), true) = (self.orders.volume.clone(), self.may_renew(&front)) else {
             return front;
         };
+        self.note_home_again(&volume);
         if volume.way == Way::Queue {
-            self.note_home_again(&volume);
             return front;
         }
         let Some(held) = &self.held.log else { return front };
         let may_end = self.shared.memories.hindrance(&self.shared.medium).is_none();
         let service = self.service();
-        let step = self.log_place.look(&lost(&service, &volume), held, may_end);
+        let step =
+            self.log_place.look(&lost(&service, &volume, self.held.home.as_ref()), held, may_end);
         let trouble = self.log_place.trouble().map(str::to_owned);
         self.shared.change(|s| s.log_trouble = trouble);
         match step {
             Step::GoOn => front,
             Step::Renew => self.renew(front),
             Step::Replace(made) => {
-                self.take_log(&volume, made);
+                self.take_log(made);
                 self.renew(front)
             }
         }
@@ -66,10 +69,11 @@ impl Supervisor {
         };
         let Some(held) = &self.held.log else { return Ok(()) };
         let service = self.service();
-        if let Some(made) = self.log_place.restore(&lost(&service, &volume), held)? {
-            self.take_log(&volume, made);
+        if let Some(made) =
+            self.log_place.restore(&lost(&service, &volume, self.held.home.as_ref()), held)?
+        {
+            self.take_log(made);
         }
-        self.note_home_again(&volume);
         self.shared.change(|s| s.log_trouble = None);
         Ok(())
     }
@@ -78,7 +82,7 @@ impl Supervisor {
     pub(super) fn log_reason(&self, said: Problem) -> Problem {
         match (&self.orders.volume, &self.held.log) {
             (Some(volume), Some(held)) if self.has_served() => {
-                reason(&lost(&self.service(), volume), held, said)
+                reason(&lost(&self.service(), volume, None), held, said)
             }
             _ => said,
         }
@@ -94,32 +98,32 @@ impl Supervisor {
     }
 
     /// The log is in another directory from now on.
-    fn take_log(&mut self, volume: &VolumeConfig, made: OwnedFd) {
+    fn take_log(&mut self, made: OwnedFd) {
         if let Some(kept) = &mut self.held.kept {
             kept.keep_log_anew(&self.orders.whose(), &made);
         }
         self.held.log = Some(made);
-        self.note_home_again(volume);
     }
 
-    /// A log that was made again knows of no home. One that cannot be noted is to be named by
-    /// whoever attaches it next.
+    /// A log that lost its note of its home gets it again. Where that cannot be noted, whoever
+    /// attaches the two next is asked to name the home.
     fn note_home_again(&self, volume: &VolumeConfig) {
         let log = volume.log.clone();
-        let lacks_note = move |log: &std::path::Path| {
+        let lacks_note = move |log: &Path| {
             private::directory_there(log).is_ok_and(|log| !has_note(&RealFiles::from_fd(log)))
         };
         let (Some(home), Ok(true)) = (&self.held.home, bounded::read(&log, lacks_note)) else {
             return;
         };
         let Ok(files) = private::directory_there(&log).map(RealFiles::from_fd) else { return };
-        let bond = Bond::look(&self.orders.name, (volume, home), &files);
-        let noted = bond.and_then(|bond| bond.map_or(Ok(()), |bond| bond.note_again()));
+        let Ok(identity) = Log::identity_of(&files) else { return };
+        let noted = note_again(&files, identity, (&volume.home, home));
         noted.unwrap_or_else(|problem| tracing::error!("{problem}"));
     }
 }
 
-fn lost<'a>(service: &'a str, volume: &'a VolumeConfig) -> Lost<'a> {
+fn lost<'a>(service: &'a str, volume: &'a VolumeConfig, home: Option<&'a OwnedFd>) -> Lost<'a> {
     let (medium, config) = (volume.medium(), volume.log_config());
-    Lost { service, log: &volume.log, medium, config }
+    let home = home.map(|home| Home::Held(&volume.home, home));
+    Lost { service, log: &volume.log, medium, config, home }
 }
