@@ -209,11 +209,18 @@ impl Fixture {
     /// until the others are dead: it is to start none of them anew, and a server that outlives it
     /// without a client would bring its logs to their devices first.
     pub(crate) fn kill_all(&mut self) {
+        self.kill_all_after(|_| {});
+    }
+
+    /// [`Self::kill_all`] right after something was done at the mount, which the home lacks then.
+    pub(crate) fn kill_all_after(&mut self, done: impl FnOnce(&Path)) {
         let status = self.holdfast(&["status", "--json"]).out;
         let status: Value = serde_json::from_str(&status).unwrap_or_default();
         let pids = [&status["server"]["pid"], &status["volumes"][0]["front_end_pid"]];
         let pids: Vec<i64> = pids.into_iter().filter_map(Value::as_i64).collect();
-        kill(self.keeper_pid(), Signal::STOP);
+        let keeper = self.keeper_pid();
+        done(&self.mount());
+        kill(keeper, Signal::STOP);
         pids.into_iter().for_each(|pid| kill(pid as i32, Signal::KILL));
         self.kill_keeper();
         self.wait_for_state("left in memory");

@@ -354,7 +354,8 @@ fn a_program_on_a_mount_that_was_unmounted_under_it_goes_on_under_the_next_keepe
     let unmounted = Command::new("umount").arg("-l").arg(fixture.mount()).status().unwrap();
     assert!(unmounted.success());
     let writing = writing(file);
-    manager.start(&mut fixture);
+    manager.begin(&mut fixture);
+    // Once it has gone on, nobody reaches the mount any more, and the volume is given back.
     writing.join().unwrap().unwrap();
     fixture.holdfast(&["umount", NAME]).succeeded();
     fixture.holdfast(&["mount", NAME]).succeeded();
