@@ -1,12 +1,13 @@
 //! Whether the files of a log that is served are where its directory's name says.
 //!
 //! Whoever serves a log has its directory and its segments open, and would write on into files that
-//! nobody finds any more. A log never takes a segment away while it is served, so that one which
-//! was seen and is not there, or is another file, was taken by somebody else.
+//! nobody finds any more. A log never takes a segment away that its catalogue lists while it is
+//! served, so that one which was seen and is not there, or is another file, was taken by somebody
+//! else. What is being made is not listed, and is taken away by the log itself where there is no
+//! room for it.
 //!
 //! Promise: that segments, the catalogues or the directory were removed, or moved, is noticed at
-//! the next look; a disk that does not answer keeps nobody waiting. The log of a volume is made
-//! again from memory that has all of it, beside whoever serves it or after his end.
+//! the next look; a disk that does not answer keeps nobody waiting. A log is made again from memory that has all of it, beside whoever serves it or after his end.
 //! Never: ends anybody; makes a second log beside one that is somewhere.
 
 use crate::bond::{Wearer, hex, note_again};
@@ -124,6 +125,11 @@ fn see(directory: &OwnedFd, path: &Path) -> io::Result<Seen> {
         } else {
             seen.has_catalogue = true;
         }
+    }
+    if seen.has_catalogue {
+        let listed = Log::segments_of(&RealFiles::from_fd(directory.try_clone()?));
+        let listed = listed.map_err(io::Error::other)?;
+        seen.segments.retain(|name, _| listed.contains(name));
     }
     seen.elsewhere = (!leads_to(path, directory)).then(|| place_of(directory));
     Ok(seen)

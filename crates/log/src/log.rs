@@ -25,6 +25,7 @@ use crate::foresee::Foreseen;
 use crate::frames::Frame;
 use crate::outcome::{Appended, Contents, Drained, Mended, Recovery};
 use crate::repair::{RepairEvent, Repaired};
+use crate::segment::segment_name;
 use crate::state::Log;
 use crate::verify::{Verified, Walked};
 use crate::writer::Body;
@@ -95,6 +96,16 @@ impl Log {
     /// See [`OpenError`].
     pub fn identity_of(files: &dyn Files) -> Result<[u8; 16], OpenError> {
         Catalogue::load(&Named::new(files)).map(|catalogue| catalogue.identity)
+    }
+
+    /// The names of the segment files that belong to the log in the root of `files`. A segment that
+    /// is being made is none of them until it is whole.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn segments_of(files: &dyn Files) -> Result<Vec<String>, OpenError> {
+        let catalogue = Catalogue::load(&Named::new(files))?;
+        Ok(catalogue.entries.iter().map(|entry| segment_name(entry.file)).collect())
     }
 
     /// Bytes that the smallest ring has that the log in the root of `files` can be opened with.

@@ -15,9 +15,9 @@ fn watched() -> (tempfile::TempDir, PathBuf, OwnedFd, Watched) {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     fs::create_dir(&log).unwrap();
-    for name in ["catalogue", "catalogue.copy", "segment-00000000", "segment-00000001", "home"] {
-        fs::write(log.join(name), name).unwrap();
-    }
+    let config = LogConfig::in_ring(256 << 10, 64 << 10, 2);
+    Log::create(&RealFiles::open(&log).unwrap(), [7; 16], &config).unwrap();
+    fs::write(log.join("home"), "").unwrap();
     let (held, mut watched) = (directory_there(&log).unwrap(), Watched::default());
     assert_eq!(watched.look(&held, &log), Whereabouts::InPlace);
     (folder, log, held, watched)
@@ -29,7 +29,10 @@ fn what_is_where_it_was_is_in_place_with_every_segment_that_comes() {
     fs::write(log.join("segment-00000002"), "").unwrap();
     fs::remove_file(log.join("catalogue")).unwrap();
     assert_eq!(watched.look(&held, &log), Whereabouts::InPlace);
+    // It was being made, and there was no room for it.
     fs::remove_file(log.join("segment-00000002")).unwrap();
+    assert_eq!(watched.look(&held, &log), Whereabouts::InPlace);
+    fs::remove_file(log.join("segment-00000001")).unwrap();
     assert_eq!(watched.look(&held, &log), Whereabouts::Lacking(1));
 }
 
