@@ -25,3 +25,8 @@ pub use certain::UNNOTED_NS;
 pub use common::hex;
 pub use home::{Bond, choose, has_note, has_nothing_more, is_complete, note_again, note_complete};
 pub use region::{Loss, RegionNote};
+
+/// The note beside a log that a file of this name has, if it has one.
+pub(crate) fn note_in(file: &str) -> Option<&'static str> {
+    [home::NAME, region::NAME].into_iter().find(|note| note::name_in(file) == *note)
+}

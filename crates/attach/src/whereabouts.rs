@@ -6,11 +6,12 @@
 //! else. What is being made is not listed, and is taken away by the log itself where there is no
 //! room for it.
 //!
-//! Promise: that segments, the catalogues or the directory were removed, or moved, is noticed at
-//! the next look; a disk that does not answer keeps nobody waiting. A log is made again from memory that has all of it, beside whoever serves it or after his end.
+//! Promise: that segments, notes, the catalogues or the directory were removed, or moved, is noticed
+//! at the next look; a disk that does not answer keeps nobody waiting. A log is made again from
+//! memory that has all of it, beside whoever serves it or after his end.
 //! Never: ends anybody; makes a second log beside one that is somewhere.
 
-use crate::bond::{Wearer, hex, note_again};
+use crate::bond::{Wearer, hex, note_again, note_in};
 use crate::logs::THE_DISK;
 use crate::observe::region_problem;
 use holdfast_config::exit::Exit;
@@ -50,11 +51,6 @@ pub struct Watched {
     segments: BTreeMap<String, Segment>,
     notes: BTreeSet<&'static str>,
 }
-
-/// The notes beside a log, of each of which there are two files.
-const NOTES: [&str; 2] = ["home", "region"];
-/// Behind the name of the second file.
-const COPY: &str = ".copy";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Segment {
@@ -110,7 +106,7 @@ fn see(directory: &OwnedFd, path: &Path) -> io::Result<Seen> {
     for entry in Dir::read_from(directory)? {
         let entry = entry?;
         let Ok(name) = entry.file_name().to_str() else { continue };
-        let note = NOTES.into_iter().find(|note| name.strip_suffix(COPY).unwrap_or(name) == *note);
+        let note = note_in(name);
         if !CATALOGUES.contains(&name) && note.is_none() && !is_segment_name(name) {
             continue;
         }

@@ -22,10 +22,14 @@ impl Kept {
     pub(crate) fn keep_anew(&self, whose: &str, listeners: &Listeners, places: &[usize]) {
         let own = listeners.own_descriptors().filter(|(place, _)| places.contains(place));
         for (place, socket) in own {
-            let name = socket_name(whose, place);
-            self.manager.forget(&name);
-            self.manager.keep(&name, socket);
+            self.replace(&socket_name(whose, place), socket);
         }
+    }
+
+    /// Has this kept in the place of what was there by this name.
+    pub(crate) fn replace(&self, name: &str, descriptor: BorrowedFd<'_>) {
+        self.manager.forget(name);
+        self.manager.keep(name, descriptor);
     }
 
     pub(crate) fn keep(&mut self, name: String, descriptor: BorrowedFd<'_>) {

@@ -51,10 +51,8 @@ impl Kept {
     }
 
     /// Has the directory of its log kept in the place of the one that was there.
-    pub(crate) fn keep_log_anew(&mut self, whose: &str, log: &OwnedFd) {
-        let name = part_name(LOG, whose);
-        self.manager.forget(&name);
-        self.manager.keep(&name, log.as_fd());
+    pub(crate) fn keep_log_anew(&self, whose: &str, log: &OwnedFd) {
+        self.replace(&part_name(LOG, whose), log.as_fd());
     }
 }
 

@@ -96,8 +96,8 @@ fn catalogue_of(
     check_marks(&geometry, released, durable, Lsn(marks.tail)).map_err(OpenError::Marks)?;
     let begin = geometry.segment_of(released);
     let end = (begin + u64::from(config.segments) - 1).max(geometry.segment_of(durable));
-    let numbers = left.keys().copied().chain([begin, end]);
-    let (begin, end) = numbers.fold((begin, end), |(a, b), it| (a.min(it), b.max(it)));
+    let begin = left.first_key_value().map_or(begin, |(first, _)| begin.min(*first));
+    let end = left.last_key_value().map_or(end, |(last, _)| end.max(*last));
     let corrupt = OpenError::Corrupt { from: released, to: durable };
     if end - begin >= ENTRIES_MAX as u64 {
         return Err(corrupt); // a header was forged

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Name of the file.
-const NAME: &str = "home";
+pub(super) const NAME: &str = "home";
 
 /// The permission bits of a home that nobody knows those of any more.
 const OWNER_ONLY: u32 = 0o700;

@@ -70,8 +70,16 @@ fn put_in(files: &dyn Files, name: &str, text: &str, slots: Option<&Slots>) -> i
     }
 }
 
+/// Behind the name of the second file.
+const COPY: &str = ".copy";
+
 fn copy_of(name: &str) -> String {
-    format!("{name}.copy")
+    format!("{name}{COPY}")
+}
+
+/// The note of which a file of this name is either copy.
+pub(super) fn name_in(file: &str) -> &str {
+    file.strip_suffix(COPY).unwrap_or(file)
 }
 
 fn is_full(error: &io::Error) -> bool {

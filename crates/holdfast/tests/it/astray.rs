@@ -34,14 +34,6 @@ fn moved(fixture: &Fixture) -> PathBuf {
     moved.into()
 }
 
-/// Whoever has the memory of the volume, as soon as anybody has.
-fn holder(fixture: &Fixture) -> i32 {
-    if way() == "queue" {
-        wait_until(|| fixture.server().is_some(), || fixture.keeper_log());
-    }
-    fixture.server().unwrap_or_else(|| fixture.front_end())
-}
-
 fn says_that_it_is_astray(fixture: &Fixture) -> bool {
     let status = fixture.status();
     let survives = status["verdict"]["survives"].as_array().map_or(0, Vec::len);
@@ -76,9 +68,9 @@ fn an_upgrade_is_refused_while_a_successor_would_not_find_the_memory() {
     let has_server = fixture.server().is_some();
     let upgrade = if has_server { vec!["server"] } else { vec!["volume", NAME] };
     let upgrade: Vec<&str> = ["upgrade"].into_iter().chain(upgrade).collect();
-    let before = holder(&fixture);
+    let before = fixture.holder();
     fixture.holdfast(&upgrade).expect(1, &["another file has the name", "nothing is lost"]);
-    assert_eq!(holder(&fixture), before);
+    assert_eq!(fixture.holder(), before);
     fs::rename(moved(&fixture), &fixture.region).unwrap();
     fixture.holdfast(&upgrade).succeeded();
     assert_eq!(fixture.holdfast(&["status"]).code, Some(0), "{}", fixture.status());
@@ -92,7 +84,7 @@ fn memory_whose_name_is_gone_gets_it_back_when_the_process_that_served_it_dies()
     write(&fixture, "f", "1");
     fs::remove_file(&fixture.region).unwrap();
     write(&fixture, "g", "2");
-    kill(holder(&fixture), Signal::KILL);
+    kill(fixture.holder(), Signal::KILL);
     wait_until(|| fixture.holdfast(&["status"]).code == Some(0), || fixture.keeper_log());
     for (name, text) in [("f", "1"), ("g", "2")] {
         assert_eq!(fs::read_to_string(fixture.mount().join(name)).unwrap(), text);
@@ -108,7 +100,7 @@ fn die_over_an_older_copy(fixture: &Fixture, (name, text): (&str, &str)) {
     fs::copy(&fixture.region, moved(fixture)).unwrap();
     write(fixture, name, text);
     fs::rename(moved(fixture), &fixture.region).unwrap();
-    kill(holder(fixture), Signal::KILL);
+    kill(fixture.holder(), Signal::KILL);
     let tells = || {
         let told = fixture.holdfast(&["status"]);
         told.code == Some(7) && told.out.contains("another file has the name of its memory")
@@ -438,17 +430,17 @@ impl World {
                 // The next ones die before anybody knows that they serve it.
                 let times = 1 + random.below(3);
                 for _ in 0..times {
-                    let before = holder(fixture);
+                    let before = fixture.holder();
                     let _ = fs::remove_file(&region);
                     kill(before, Signal::KILL);
                     wait_until(|| region.exists(), || fixture.keeper_log());
-                    wait_until(|| holder(fixture) != before, || fixture.keeper_log());
+                    wait_until(|| fixture.holder() != before, || fixture.keeper_log());
                 }
                 wait_until(|| fixture.status()["state"] == "serving", || fixture.keeper_log());
                 format!("{times} times: remove the region, kill who has it")
             }
             9 => {
-                let has_it = holder(fixture);
+                let has_it = fixture.holder();
                 let _ = fs::remove_file(&region);
                 kill(has_it, Signal::KILL);
                 remove_once_there(fixture);

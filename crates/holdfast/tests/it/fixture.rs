@@ -431,6 +431,14 @@ impl Fixture {
         wait_until(is_replaced, || self.status().to_string());
     }
 
+    /// Whoever has the memory and the log of the volume, as soon as anybody has.
+    pub(crate) fn holder(&self) -> i32 {
+        if way() == "queue" {
+            wait_until(|| self.server().is_some(), || self.keeper_log());
+        }
+        self.server().unwrap_or_else(|| self.front_end())
+    }
+
     pub(crate) fn server(&self) -> Option<i32> {
         let report = self.holdfast(&["status", "--json"]).out;
         let report: Value = serde_json::from_str(&report).unwrap_or_default();

@@ -3,7 +3,7 @@
 //! Whatever is removed, nothing that was acknowledged is lost as long as the memory is there: the
 //! log is made again from it by itself, and what was only moved is told with its place.
 
-use crate::fixture::{Fixture, NAME, kill, wait_until, way};
+use crate::fixture::{Fixture, NAME, kill, wait_until};
 use crate::seeds::{Random, for_seeds};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
@@ -39,14 +39,6 @@ fn sync(fixture: &Fixture, name: &str, text: &str) {
     let mut file = File::create(fixture.mount().join(name)).unwrap();
     file.write_all(text.as_bytes()).unwrap();
     file.sync_all().unwrap();
-}
-
-/// Whoever has the log.
-fn holder(fixture: &Fixture) -> i32 {
-    if way() == "queue" {
-        wait_until(|| fixture.server().is_some(), || fixture.keeper_log());
-    }
-    fixture.server().unwrap_or_else(|| fixture.front_end())
 }
 
 fn segments(fixture: &Fixture) -> Vec<PathBuf> {
@@ -94,7 +86,7 @@ fn whoever_serves_a_log_that_was_removed_may_die_before_it_is_noticed() {
     sync(&fixture, "before", "1");
     fs::remove_dir_all(fixture.log()).unwrap();
     sync(&fixture, "meanwhile", "2");
-    kill(holder(&fixture), Signal::KILL);
+    kill(fixture.holder(), Signal::KILL);
     wait_until_made_again(&fixture);
     for (name, text) in [("before", "1"), ("meanwhile", "2")] {
         assert_eq!(fs::read_to_string(fixture.mount().join(name)).unwrap(), text);
@@ -132,7 +124,7 @@ fn a_log_directory_that_is_moved_is_told_with_its_place_until_it_is_back() {
         told.code == Some(7) && told.out.contains(&place) && told.out.contains("move it back")
     };
     wait_until(is_told, || tell(&fixture));
-    kill(holder(&fixture), Signal::KILL);
+    kill(fixture.holder(), Signal::KILL);
     sync(&fixture, "meanwhile", "2");
     wait_until(is_told, || tell(&fixture));
     assert!(!fixture.log().exists(), "no second log is made beside it");
@@ -146,7 +138,7 @@ fn a_log_directory_that_is_moved_is_told_with_its_place_until_it_is_back() {
 fn what_is_in_the_place_of_a_log_that_was_removed_stays_and_is_named() {
     let mut fixture = serving();
     sync(&fixture, "before", "1");
-    let front_end = holder(&fixture);
+    let front_end = fixture.holder();
     fs::remove_dir_all(fixture.log()).unwrap();
     fs::write(fixture.log(), "a file").unwrap();
     let is_told = || {
@@ -155,7 +147,7 @@ fn what_is_in_the_place_of_a_log_that_was_removed_stays_and_is_named() {
     };
     wait_until(is_told, || tell(&fixture));
     sync(&fixture, "meanwhile", "2");
-    assert_eq!(holder(&fixture), front_end, "nothing would be better with another process");
+    assert_eq!(fixture.holder(), front_end, "nothing would be better with another process");
     assert_eq!(fs::read_to_string(fixture.log()).unwrap(), "a file");
     fs::remove_file(fixture.log()).unwrap();
     wait_until_made_again(&fixture);
@@ -190,7 +182,7 @@ impl World {
     fn step(&mut self, random: &mut Random) -> String {
         let done = self.draw(random);
         if random.below(4) == 0 {
-            kill(holder(&self.fixture), Signal::KILL);
+            kill(self.fixture.holder(), Signal::KILL);
             return format!("{done}, kill who has it");
         }
         if random.below(3) == 0 {
@@ -243,7 +235,7 @@ impl World {
                 wait_until_made_again(&self.fixture);
                 fs::remove_dir_all(&log).unwrap();
                 fs::write(&log, "a file").unwrap();
-                kill(holder(&self.fixture), Signal::KILL);
+                kill(self.fixture.holder(), Signal::KILL);
                 sleep(Duration::from_secs(2));
                 fs::remove_file(log).unwrap();
                 "put a file in the place of the directory for a while, kill who has it".into()

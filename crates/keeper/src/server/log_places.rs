@@ -16,10 +16,8 @@ use std::path::PathBuf;
 impl Supervisor {
     /// Has another server serve where the files of a log were removed.
     pub(super) fn look_at_log_places(&mut self) {
-        if !self.may_renew() {
-            return;
-        }
-        if !self.running.as_ref().is_some_and(|running| running.was_ready) {
+        let is_served = self.running.as_ref().is_some_and(|running| running.was_ready);
+        if !is_served || !self.may_renew() {
             return;
         }
         let may_end = self.shared.hindered().is_none();

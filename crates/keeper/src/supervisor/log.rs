@@ -99,7 +99,7 @@ impl Supervisor {
 
     /// The log is in another directory from now on.
     fn take_log(&mut self, made: OwnedFd) {
-        if let Some(kept) = &mut self.held.kept {
+        if let Some(kept) = &self.held.kept {
             kept.keep_log_anew(&self.orders.whose(), &made);
         }
         self.held.log = Some(made);
