@@ -6,7 +6,7 @@
 //! else. What is being made is not listed, and is taken away by the log itself where there is no
 //! room for it.
 //!
-//! Promise: that segments, notes, the catalogues or the directory were removed, or moved, is noticed
+//! Promise: that segments, notes, catalogues or the directory were removed, or moved, is noticed
 //! at the next look; a disk that does not answer keeps nobody waiting. A log is made again from
 //! memory that has all of it, beside whoever serves it or after his end.
 //! Never: ends anybody; makes a second log beside one that is somewhere.
@@ -247,6 +247,17 @@ impl Lost<'_> {
         }
         let made = self.make_again(None)?;
         Ok(made.expect("a directory was opened"))
+    }
+
+    /// Notes the home again beside a log that has lost its note of it. Where that cannot be done,
+    /// whoever attaches the two next is asked to name the home.
+    pub fn note_home(&self, held: &OwnedFd) -> Outcome<()> {
+        let Ok(files) = held.try_clone().map(RealFiles::from_fd) else { return Ok(()) };
+        let Ok(identity) = Log::identity_of(&files) else { return Ok(()) };
+        match self.home.and_then(Home::opened) {
+            Some((path, home)) => note_again(&files, identity, (&path, &home)),
+            None => Ok(()),
+        }
     }
 
     fn memory(&self) -> Outcome<Observed> {

@@ -22,7 +22,7 @@ use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::{Config, DiskConfig, Way};
 use holdfast_machine::holders::holder;
 use holdfast_machine::mounts::elsewhere::{FileSystem, KeptBy, PASSING};
-use holdfast_machine::mounts::served::{mount_of, refuse_served};
+use holdfast_machine::mounts::served::refuse_served;
 use holdfast_machine::mounts::{Mount, disk_source, mounted_at, our_mount_at, unmount, users_text};
 use holdfast_machine::service_manager::ServiceManager;
 use std::collections::BTreeMap;
@@ -362,7 +362,9 @@ fn start_one(
         (fuse, _) => fuse,
     };
     let fuse = fuse.map(Arc::new);
-    let file_system = file_system(name, disk, fuse.as_ref());
+    let mounted = fuse.as_ref().zip(disk.mount.as_deref());
+    let source = disk_source(name);
+    let file_system = mounted.and_then(|(it, at)| FileSystem::behind(it, at, &source));
     let settings = was.flatten().or_else(|| fuse.as_ref().and_then(|_| settings::written(disk)));
     let (home, log, kept) = (None, None, None);
     let held = Held { home, log, settings, fuse, listeners, handover, kept, was_served };
@@ -384,17 +386,6 @@ fn start_one(
     let supervised = Supervised::start(orders, held, (binary, memories), unmount_unserved)?;
     kept_disks.taken(name);
     Ok(DiskFront { supervised, file_system })
-}
-
-/// What is mounted of a disk, or was until somebody unmounted it.
-fn file_system(
-    name: &str,
-    disk: &DiskConfig,
-    connection: Option<&Arc<OwnedFd>>,
-) -> Option<FileSystem> {
-    let (connection, at) = connection.zip(disk.mount.as_deref())?;
-    FileSystem::of(mount_of(connection, at, &disk_source(name)), Some(connection))
-        .or_else(|| FileSystem::unmounted(connection, at))
 }
 
 /// Mounts a disk. One that an earlier keeper mounted is mounted anew if no program uses it.

@@ -17,7 +17,6 @@ use crate::attached::Attached;
 use crate::attempt::Attempt;
 use crate::control::protocol::{Answer, Command};
 use crate::disks::DiskFronts;
-use crate::held::Held;
 use crate::kept_disks::KeptDisks;
 use crate::last_word::LastWord;
 use crate::memory::Memories;
@@ -38,7 +37,6 @@ use holdfast_machine::configuration;
 use holdfast_machine::confinement::Confined;
 use holdfast_machine::found::verdict;
 use holdfast_machine::mounts::elsewhere::{FileSystem, PASSING, copies_text};
-use holdfast_machine::mounts::served::mount_of;
 use holdfast_machine::service_manager::ServiceManager;
 use holdfast_machine::threads::during;
 use std::collections::{BTreeMap, BTreeSet};
@@ -388,7 +386,8 @@ impl Keeper {
         attempt.waits_for("its mount and its sockets");
         let binary = upgrade::open_binary(Path::new(spawn::OWN_BINARY))?;
         let held = attach::open_to_users(name, &volume, taken, &self.manager)?;
-        let file_system = file_system(name, &volume, &held);
+        let mounted = held.fuse.as_ref().zip(volume.mount.as_deref());
+        let file_system = mounted.and_then(|(it, at)| FileSystem::behind(it, at, name));
         let mut orders = attach::orders(name, &volume, power, server);
         orders.term = self.term();
         let noted = decided.map_or(Ok(()), |it| attach::note(name, &volume, &held, &it));
@@ -622,13 +621,6 @@ impl Keeper {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
         self.volumes.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// What is mounted of a volume, or was until somebody unmounted it.
-fn file_system(name: &str, volume: &VolumeConfig, held: &Held) -> Option<FileSystem> {
-    let (connection, at) = held.fuse.as_ref().zip(volume.mount.as_deref())?;
-    FileSystem::of(mount_of(connection, at, name), Some(connection))
-        .or_else(|| FileSystem::unmounted(connection, at))
 }
 
 /// How much of a volume still waits, for people.

@@ -102,6 +102,8 @@ impl LogPlace {
             true => lost.make_again(Some(held)).map_err(until_it_is_made)?,
             false => None,
         };
+        let noted = lost.note_home(made.as_ref().unwrap_or(held));
+        noted.unwrap_or_else(|problem| tracing::error!("{problem}"));
         self.watched.forget();
         self.pace = Pace::default();
         Ok(made)

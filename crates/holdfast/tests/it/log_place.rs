@@ -157,6 +157,23 @@ fn what_is_in_the_place_of_a_log_that_was_removed_stays_and_is_named() {
 }
 
 #[test]
+fn a_segment_that_is_being_made_and_finds_no_room_is_none_that_was_taken_away() {
+    let mut fixture = serving();
+    sync(&fixture, "before", "1");
+    let (half_made, before) = (fixture.log().join("segment-00000099"), fixture.holder());
+    // As a log on a full disk does; each look of the keeper comes within a second.
+    for _ in 0..2 {
+        fs::write(&half_made, [0; 4096]).unwrap();
+        sleep(Duration::from_millis(1500));
+        fs::remove_file(&half_made).unwrap();
+        sleep(Duration::from_millis(1500));
+    }
+    assert!(is_well(&fixture), "{}", tell(&fixture));
+    assert_eq!(fixture.holder(), before, "{}", fixture.keeper_log());
+    assert_eq!(fixture.stop(), Some(0), "{}", fixture.keeper_log());
+}
+
+#[test]
 fn a_log_that_was_just_made_again_is_brought_together_with_its_home_whoever_dies() {
     let mut fixture = serving();
     sync(&fixture, "before", "1");

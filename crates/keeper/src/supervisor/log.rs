@@ -7,13 +7,12 @@
 
 use super::state::{Front, Supervisor};
 use crate::log_place::{Step, reason};
-use holdfast_attach::bond::{has_note, note_again};
+use holdfast_attach::bond::has_note;
 use holdfast_attach::whereabouts::{Home, Lost, home_elsewhere};
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::{VolumeConfig, Way};
 use holdfast_io::private;
 use holdfast_io::real::RealFiles;
-use holdfast_log::Log;
 use holdfast_machine::bounded;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -41,8 +40,8 @@ impl Supervisor {
         let (Some(volume), true) = (self.orders.volume.clone(), self.may_renew(&front)) else {
             return front;
         };
-        self.note_home_again(&volume);
         if volume.way == Way::Queue {
+            self.note_covered_home(&volume);
             return front;
         }
         let Some(held) = &self.held.log else { return front };
@@ -105,19 +104,18 @@ impl Supervisor {
         self.held.log = Some(made);
     }
 
-    /// A log that lost its note of its home gets it again. Where that cannot be noted, whoever
-    /// attaches the two next is asked to name the home.
-    fn note_home_again(&self, volume: &VolumeConfig) {
-        let log = volume.log.clone();
-        let lacks_note = move |log: &Path| {
-            private::directory_there(log).is_ok_and(|log| !has_note(&RealFiles::from_fd(log)))
-        };
-        let (Some(home), Ok(true)) = (&self.held.home, bounded::read(&log, lacks_note)) else {
+    /// Whoever has the log makes sure that the home is noted beside it, but cannot reach a home
+    /// that the mount of its own volume covers.
+    fn note_covered_home(&self, volume: &VolumeConfig) {
+        if volume.mount.as_ref() != Some(&volume.home) {
             return;
+        }
+        let lacks_note = |log: &Path| {
+            let log = private::directory_there(log).ok()?;
+            (!has_note(&RealFiles::from_fd(log.try_clone().ok()?))).then_some(log)
         };
-        let Ok(files) = private::directory_there(&log).map(RealFiles::from_fd) else { return };
-        let Ok(identity) = Log::identity_of(&files) else { return };
-        let noted = note_again(&files, identity, (&volume.home, home));
+        let Ok(Some(log)) = bounded::read(&volume.log, lacks_note) else { return };
+        let noted = lost(&self.service(), volume, self.held.home.as_ref()).note_home(&log);
         noted.unwrap_or_else(|problem| tracing::error!("{problem}"));
     }
 }

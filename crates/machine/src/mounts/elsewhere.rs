@@ -6,7 +6,7 @@
 
 mod open;
 
-use super::served::{device_of, has_ended, is_connected};
+use super::served::{device_of, has_ended, is_connected, mount_of};
 use super::table::{Mount, SHOWN_MAX, all_mounts, leads_to};
 use super::unmount::{covered_by, covered_text};
 use super::views::{View, views};
@@ -36,18 +36,16 @@ pub struct FileSystem {
 }
 
 impl FileSystem {
-    /// What is mounted over this connection.
-    pub fn of(mount: Option<Mount>, connection: Option<&Arc<OwnedFd>>) -> Option<FileSystem> {
-        let Mount { device, number, point, .. } = mount?;
-        Some(FileSystem { device, number, point, connection: Arc::downgrade(connection?) })
-    }
-
-    /// What was mounted here over this connection, and is seen nowhere any more.
-    pub fn unmounted(connection: &Arc<OwnedFd>, point: &Path) -> Option<FileSystem> {
-        // No mount has this number.
-        let (number, device) = (0, device_of(connection)?);
-        let (point, connection) = (leads_to(point), Arc::downgrade(connection));
-        Some(FileSystem { device, number, point, connection })
+    /// What is mounted over this connection by this name of a volume or disk, or was at this point
+    /// until somebody unmounted it.
+    pub fn behind(connection: &Arc<OwnedFd>, point: &Path, source: &str) -> Option<FileSystem> {
+        let mount = mount_of(connection, point, source);
+        let (number, device, point) = match mount {
+            Some(Mount { number, device, point, .. }) => (number, device, point),
+            // No mount has this number.
+            None => (0, device_of(connection)?, leads_to(point)),
+        };
+        Some(FileSystem { device, number, point, connection: Arc::downgrade(connection) })
     }
 
     /// The mount that the keeper made, wherever it is by now, if it is there.

@@ -10,8 +10,7 @@ const SOURCE: &str = "elsewhere";
 /// Mounts at a place; the connection must live as long as the mount.
 fn mounted(point: &Path) -> (FileSystem, Arc<OwnedFd>) {
     let connection = Arc::new(mount("a test", SOURCE, point).unwrap());
-    let mount = our_mount_at(point, SOURCE);
-    (FileSystem::of(mount, Some(&connection)).unwrap(), connection)
+    (FileSystem::behind(&connection, point, SOURCE).unwrap(), connection)
 }
 
 fn in_use(file_system: &FileSystem) -> Option<String> {
