@@ -8,11 +8,12 @@
 use crate::bond::{Loss, RegionNote};
 use crate::observe::region_problem;
 use crate::remedy::accept_memory_lost;
-use holdfast_config::MemoryConfig;
+use holdfast_client::protocol::{LOG_PREFIX, VOLUME_PREFIX};
 use holdfast_config::claims::{Memory, Verdict};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes::rounded;
+use holdfast_config::{MemoryConfig, VolumeConfig};
 use holdfast_io::{Files, Kind};
 use holdfast_log::{FileFault, Log, OpenError, Recovery, Source, Spoilt, is_segment_name, words};
 use holdfast_machine::advice::cure;
@@ -256,10 +257,15 @@ impl Left<'_> {
 /// What the memory of a volume or served log has that its reader may lack, if it has anything.
 pub fn left_in_memory<'a>(service: &'a str, medium: &Medium) -> Option<Left<'a>> {
     let (kind, name) = service.split_once('/')?;
-    let is_mendable = ["volume", "log"].contains(&kind);
+    let is_mendable = [VOLUME_PREFIX, LOG_PREFIX].iter().any(|it| service.starts_with(it));
     let marks = Region::observe(medium).ok()?.marks();
     let bytes = marks.tail.saturating_sub(marks.released);
     (is_mendable && bytes > 0).then_some(Left { kind, name, bytes })
+}
+
+/// [`take_log`] of a volume.
+pub fn take_log_of(name: &str, volume: &VolumeConfig) -> Outcome<OwnedFd> {
+    take_log(&format!("{VOLUME_PREFIX}{name}"), &volume.log, &volume.medium())
 }
 
 /// Opens the directory of a log and takes it, as [`take_directory`]. One that is missing although

@@ -13,7 +13,7 @@ use crate::settings;
 use crate::whose::{front_end_of, refuse_kept_by_another};
 use holdfast_attach::foreseen::Decided;
 use holdfast_attach::homes::{refuse_nested, refuse_strange};
-use holdfast_attach::logs::take_log;
+use holdfast_attach::logs::take_log_of;
 use holdfast_attach::observe::refuse_poisoned;
 use holdfast_attach::users::refuse_in_use;
 use holdfast_config::claims::PowerSource;
@@ -39,7 +39,7 @@ pub(crate) fn take(name: &str, config: &Config) -> Outcome<(Held, Option<Decided
     let (what, volume) = (format!("attaching volume {name}"), config.volume(name)?);
     let home = take_home_to_serve(&what, name, config)?;
     let log = match volume.way {
-        Way::Direct => Some(take_log(&format!("volume/{name}"), &volume.log, &volume.medium())?),
+        Way::Direct => Some(take_log_of(name, volume)?),
         Way::Queue => None,
     };
     refuse_poisoned(&what, name, &volume.medium())?;

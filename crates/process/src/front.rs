@@ -16,6 +16,7 @@ use holdfast_attach::home::Home;
 use holdfast_attach::logs;
 use holdfast_attach::observe::{observe, region_problem};
 use holdfast_attach::whereabouts::{self, Lost};
+use holdfast_client::protocol::VOLUME_PREFIX;
 use holdfast_config::claims::{PowerSource, Storage};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
@@ -200,7 +201,7 @@ fn is_gone(volume: &VolumeConfig) -> bool {
 /// Makes the log again from its memory, with the note of its home.
 fn make_again(name: &str, volume: &VolumeConfig) -> Outcome<()> {
     let home = take_home(&volume.home)?;
-    let service = format!("volume/{name}");
+    let service = format!("{VOLUME_PREFIX}{name}");
     let (medium, config) = (volume.medium(), volume.log_config());
     let home = Some(whereabouts::Home::Held(&volume.home, &home));
     let lost = Lost { service: &service, log: &volume.log, medium, config, home };

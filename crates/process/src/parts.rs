@@ -8,7 +8,7 @@ use holdfast_attach::bond::Bond;
 use holdfast_attach::foreseen::Decided;
 use holdfast_attach::home::Home;
 use holdfast_attach::homes::refuse_strange;
-use holdfast_attach::logs::{THE_DISK, catalogue_problem, open_problem, take_log};
+use holdfast_attach::logs::{THE_DISK, catalogue_problem, open_problem, take_log_of};
 use holdfast_attach::stuck::state_of;
 use holdfast_attach::users::refuse_used;
 use holdfast_client::protocol::VOLUME_PREFIX;
@@ -53,8 +53,7 @@ impl Parts {
     pub(super) fn take(name: &str, volume: &VolumeConfig) -> Outcome<Parts> {
         let home = take_home(&volume.home)?;
         refuse_strange(&format!("opening volume {name}"), (&volume.home, &home))?;
-        let log =
-            RealFiles::from_fd(take_log(&format!("volume/{name}"), &volume.log, &volume.medium())?);
+        let log = RealFiles::from_fd(take_log_of(name, volume)?);
         let decided = Decided::look(name, (volume, &home), &log, Way::Direct)?;
         decided.note(name, (volume, &home), &log)?;
         Parts::of(name, volume, (home, log))
@@ -64,8 +63,7 @@ impl Parts {
     pub(super) fn take_log(name: &str, volume: &VolumeConfig) -> Outcome<Parts> {
         let home = take_home(&volume.home)?;
         refuse_strange(&format!("opening volume {name}"), (&volume.home, &home))?;
-        let log =
-            RealFiles::from_fd(take_log(&format!("volume/{name}"), &volume.log, &volume.medium())?);
+        let log = RealFiles::from_fd(take_log_of(name, volume)?);
         let bond = Bond::look(name, (volume, &home), &log)?;
         bond.map_or(Ok(()), |bond| bond.check())?;
         Parts::of(name, volume, (home, log))

@@ -11,7 +11,7 @@ use crate::commands::making::{
 use crate::output::{Output, Progress};
 use holdfast_attach::bond::{Bond, RegionNote, Wearer, hex, is_complete};
 use holdfast_attach::foreseen;
-use holdfast_attach::logs::{open_problem, take_log};
+use holdfast_attach::logs::{open_problem, take_log, take_log_of};
 use holdfast_attach::made::has_remains;
 use holdfast_attach::observe::{observe, region_problem};
 use holdfast_client::protocol::{LOG_PREFIX, TABLE_PREFIX, VOLUME_PREFIX};
@@ -108,8 +108,7 @@ fn with_bond(
     work: impl FnOnce(&Bond<'_>, &RealFiles) -> Outcome<String>,
 ) -> Outcome<String> {
     let home = take_home(&volume.home)?;
-    let service = format!("{VOLUME_PREFIX}{name}");
-    let log = RealFiles::from_fd(take_log(&service, &volume.log, &volume.medium())?);
+    let log = RealFiles::from_fd(take_log_of(name, volume)?);
     match Bond::look(name, (volume, &home), &log)? {
         Some(bond) => work(&bond, &log),
         None => {

@@ -13,7 +13,7 @@ use holdfast_attach::foreseen::{Seen, changed_by_others, foresee};
 use holdfast_attach::foreseen::{changed_home, paths_text};
 use holdfast_attach::home::Home;
 use holdfast_attach::homes::refuse_strange;
-use holdfast_attach::logs::{THE_DISK, catalogue_problem, take_log};
+use holdfast_attach::logs::{THE_DISK, catalogue_problem, take_log_of};
 use holdfast_attach::observe::refuse_poisoned;
 use holdfast_client::protocol::VOLUME_PREFIX;
 use holdfast_config::exit::Exit;
@@ -78,8 +78,7 @@ pub(super) fn check(config: &Config, name: &str, output: Output) -> Outcome<()> 
     // Held to the end: nobody takes the volume into use while it is read.
     let home = take_home(&volume.home)?;
     refuse_strange(&format!("checking volume {name}"), (&volume.home, &home))?;
-    let files =
-        RealFiles::from_fd(take_log(&format!("volume/{name}"), &volume.log, &volume.medium())?);
+    let files = RealFiles::from_fd(take_log_of(name, volume)?);
     let check = Check { name, volume, files };
     check_ways(name, volume, &home, &format!("checking volume {name}"))?;
     check.block_cache(&home)?;

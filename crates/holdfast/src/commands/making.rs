@@ -9,6 +9,7 @@ use holdfast_attach::homes::{refuse_unfit, refuse_unwritable};
 use holdfast_attach::logs::{THE_DISK, left_in_memory};
 use holdfast_attach::made::is_made;
 use holdfast_attach::observe::observe;
+use holdfast_client::protocol::VOLUME_PREFIX;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes::rounded;
@@ -118,7 +119,7 @@ pub(super) fn refuse_region(name: &str, volume: &VolumeConfig) -> Outcome<()> {
     let (place, log, left) = (place.display(), hex(seen.identity), rounded(seen.unapplied_bytes()));
     let what = format!("making volume {name}");
     let why = format!("{place} is the memory of another log, {log}, and holds {left} of it");
-    let ways = left_in_memory(&format!("volume/{name}"), &medium).map_or(
+    let ways = left_in_memory(&format!("{VOLUME_PREFIX}{name}"), &medium).map_or(
         format!("; if its log is gone for good, keep a copy of {place}, and remove it"),
         |left| left.ways(),
     );

@@ -17,6 +17,7 @@ use crate::output::{Output, Progress};
 use holdfast_attach::made::{is_made, may_be_made};
 use holdfast_attach::observe::observe;
 use holdfast_attach::whereabouts::Lost;
+use holdfast_client::protocol::LOG_PREFIX;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes::rounded;
@@ -64,7 +65,7 @@ pub(super) fn make_served(config: &Path, name: &str, output: Output) -> Outcome<
     let log = config.log(name)?;
     let whose = format!("log {name}");
     if !is_made(&log.log) {
-        refuse_left_in_memory(&format!("log/{name}"), &log.memory.medium())?;
+        refuse_left_in_memory(&format!("{LOG_PREFIX}{name}"), &log.memory.medium())?;
     }
     let verdict = verdict_of_log(&whose, log, memory_of(&log.memory), config.keeper.power)?;
     let mut progress = Progress::new();
@@ -88,7 +89,7 @@ pub(super) fn mend_served(config: &Path, name: &str, output: Output) -> Outcome<
             "nothing was changed; serve it: `holdfast serve` says if anything is in the way";
         return Err(Problem::new(Exit::Usage, what, why, remedy));
     }
-    let service = format!("log/{name}");
+    let service = format!("{LOG_PREFIX}{name}");
     let (medium, config) = (log.memory.medium(), log.log_config());
     let lost = Lost { service: &service, log: &log.log, medium, config, home: None };
     lost.make_again_unserved()?;

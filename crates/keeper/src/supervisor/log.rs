@@ -9,6 +9,7 @@ use super::state::{Front, Supervisor};
 use crate::log_place::{Step, reason};
 use holdfast_attach::bond::has_note;
 use holdfast_attach::whereabouts::{Home, Lost, home_elsewhere};
+use holdfast_client::protocol::VOLUME_PREFIX;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::{VolumeConfig, Way};
 use holdfast_io::private;
@@ -93,7 +94,7 @@ impl Supervisor {
     }
 
     fn service(&self) -> String {
-        format!("volume/{}", self.orders.name)
+        format!("{VOLUME_PREFIX}{}", self.orders.name)
     }
 
     /// The log is in another directory from now on.
