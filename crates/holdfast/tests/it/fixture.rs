@@ -1,6 +1,6 @@
 //! A machine's worth of directories for one test, and the command run in it.
 
-use crate::watchdog::Watchdog;
+use crate::watchdog::{Watchdog, processes_of};
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -214,18 +214,26 @@ impl Fixture {
 
     /// [`Self::kill_all`] right after something was done at the mount, which the home lacks then.
     pub(crate) fn kill_all_after(&mut self, done: impl FnOnce(&Path)) {
-        let status = self.holdfast(&["status", "--json"]).out;
-        let status: Value = serde_json::from_str(&status).unwrap_or_default();
-        let pids = [&status["server"]["pid"], &status["volumes"][0]["front_end_pid"]];
-        let pids: Vec<i64> = pids.into_iter().filter_map(Value::as_i64).collect();
-        let keeper = self.keeper_pid();
+        // Stopped first: a keeper that is replacing a process would have one that was not looked
+        // for yet.
+        stop(self.keeper_pid());
+        let pids = self.processes_of_keepers();
         done(&self.mount());
-        kill(keeper, Signal::STOP);
-        pids.into_iter().for_each(|pid| kill(pid as i32, Signal::KILL));
+        pids.into_iter().for_each(|pid| kill(pid, Signal::KILL));
         self.kill_keeper();
         self.wait_for_state("left in memory");
         self.wait_until_let_go();
         self.take_mounts_away();
+    }
+
+    /// Front ends and servers that keepers of this configuration started.
+    fn processes_of_keepers(&self) -> Vec<i32> {
+        let is_theirs = |pid: &i32| {
+            let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let role = arguments.split(|byte| *byte == 0).nth(1);
+            role.is_some_and(|it| it == b"front" || it == b"server")
+        };
+        processes_of(&self.config()).into_iter().filter(is_theirs).collect()
     }
 
     pub(crate) fn take_mounts_away(&self) {
