@@ -8,7 +8,7 @@
 use crate::bond::{Loss, RegionNote};
 use crate::observe::region_problem;
 use crate::remedy::accept_memory_lost;
-use holdfast_client::protocol::{LOG_PREFIX, VOLUME_PREFIX};
+use holdfast_client::protocol::{LOG_PREFIX, TABLE_PREFIX, VOLUME_PREFIX};
 use holdfast_config::claims::{Memory, Verdict};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
@@ -229,7 +229,7 @@ pub fn catalogue_problem(
 
 /// What memory has of a log, and its reader may lack.
 pub struct Left<'a> {
-    /// `volume` or `log`.
+    /// `volume`, `log` or `table`.
     kind: &'a str,
     name: &'a str,
     bytes: u64,
@@ -248,16 +248,17 @@ impl Left<'_> {
             ),
             _ => format!(
                 "; or, if it is gone for good: the memory still has {bytes} that nobody has \
-                 released, from which `holdfast log mend {name}` makes the log again"
+                 released, from which `holdfast {kind} mend {name}` makes the log again"
             ),
         }
     }
 }
 
-/// What the memory of a volume or served log has that its reader may lack, if it has anything.
+/// What the memory of a volume, served log or table has that its reader may lack, if anything.
 pub fn left_in_memory<'a>(service: &'a str, medium: &Medium) -> Option<Left<'a>> {
     let (kind, name) = service.split_once('/')?;
-    let is_mendable = [VOLUME_PREFIX, LOG_PREFIX].iter().any(|it| service.starts_with(it));
+    let is_mendable =
+        [VOLUME_PREFIX, LOG_PREFIX, TABLE_PREFIX].iter().any(|it| service.starts_with(it));
     let marks = Region::observe(medium).ok()?.marks();
     let bytes = marks.tail.saturating_sub(marks.released);
     (is_mendable && bytes > 0).then_some(Left { kind, name, bytes })

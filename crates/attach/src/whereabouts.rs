@@ -143,6 +143,20 @@ pub fn home_elsewhere(home: &OwnedFd, path: &Path) -> Option<String> {
     bounded::read(path, elsewhere).ok().flatten()
 }
 
+/// Where a directory is that somebody has open by this name. What cannot be told, because its disk
+/// does not answer or fails, is no news.
+pub fn directory_whereabouts(held: &OwnedFd, path: &Path) -> Whereabouts {
+    let (Ok(held), name) = (held.try_clone(), path.to_owned()) else {
+        return Whereabouts::InPlace;
+    };
+    let look = move |_: &Path| match (leads_to(&name, &held), fstat(&held)) {
+        (false, Ok(stat)) if stat.st_nlink == 0 => Whereabouts::Removed,
+        (false, Ok(_)) => Whereabouts::Moved(place_of(&held)),
+        _ => Whereabouts::InPlace,
+    };
+    bounded::read(path, look).unwrap_or(Whereabouts::InPlace)
+}
+
 /// Whether the name leads to what is open. A device is the same by whatever node it is found.
 fn leads_to(path: &Path, held: &OwnedFd) -> bool {
     let place = |stat: Stat| match FileType::from_raw_mode(stat.st_mode) {
@@ -179,6 +193,8 @@ pub struct Lost<'a> {
     pub config: LogConfig,
     /// Its home, if it has one.
     pub home: Option<Home<'a>>,
+    /// It is in the directory of a store, which is locked as a whole.
+    pub is_of_store: bool,
 }
 
 /// The home of a log.
@@ -300,7 +316,10 @@ impl Lost<'_> {
         })?;
         private::close_to_others(&made)
             .map_err(|error| self.problem(&error, "run as its owner"))?;
-        take_directory("log", self.log)
+        match self.is_of_store {
+            true => Ok(made),
+            false => take_directory("log", self.log),
+        }
     }
 
     fn problem(&self, why: &dyn std::fmt::Display, remedy: &str) -> Problem {

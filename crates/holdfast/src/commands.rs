@@ -10,6 +10,7 @@ mod disk;
 mod folder;
 mod log;
 mod making;
+mod mending;
 mod mount;
 mod plan;
 mod region;

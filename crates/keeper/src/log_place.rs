@@ -72,9 +72,7 @@ impl LogPlace {
         let now = Instant::now();
         Ok(match found {
             Whereabouts::InPlace => (None, Step::GoOn),
-            Whereabouts::Moved(_) => {
-                (told("move it back: the next process looks there"), Step::GoOn)
-            }
+            Whereabouts::Moved(_) => (told(MOVE_BACK), Step::GoOn),
             Whereabouts::Barred(_) => {
                 (told("move it away: then it is mended by itself"), Step::GoOn)
             }
@@ -130,6 +128,9 @@ fn until_it_is_made(problem: Problem) -> Problem {
 
 /// What becomes of it by itself.
 const AGAIN: &str = "it is written again from memory, which has all of it";
+
+/// What a place that was moved needs.
+pub(crate) const MOVE_BACK: &str = "move it back: the next process looks there";
 
 /// For memory that nobody else finds.
 const ENDS_WITH_PROCESS: &str = "its memory ends with the process that serves it, and with that \

@@ -9,6 +9,8 @@ mod awaited;
 mod log_places;
 pub(crate) mod snapshot;
 mod state;
+mod store_place;
+mod table_places;
 
 use crate::heard::{Heard, start_heard};
 use crate::memory::{self, Memories};
@@ -42,7 +44,7 @@ use holdfast_memory::{Medium, Region};
 use holdfast_peers::refuse_descriptors;
 use rustix::process::{Pid, Signal, kill_process};
 use snapshot::ServerSnapshot;
-use state::{Awaited, Event, Held, Running, Shared, Supervisor, Untaken};
+use state::{Awaited, Event, Held, Places, Running, Shared, Supervisor, Untaken};
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
@@ -183,7 +185,7 @@ impl ServerLife {
             stands_still: false,
             marks: BTreeMap::new(),
             astray: BTreeMap::new(),
-            log_places: BTreeMap::new(),
+            places: Places::default(),
             awaited: Awaited::default(),
             is_renewing: false,
             left_out: Vec::new(),
@@ -278,12 +280,14 @@ impl ServerLife {
         Ok(format!("the server is replaced: {} serves as process {pid}", binary.display()))
     }
 
-    /// Refuses to end a process that needs memory which no successor would find.
+    /// Refuses to end a process that needs memory, or a store, which no successor would find.
     pub(crate) fn refuse_astray(&self, whose: &str) -> Outcome<()> {
         let refuse = |(of, (why, remedy)): (&String, Holder)| {
             Err(memory::refuse_upgrade(whose, &(format!("{of}: {why}"), remedy)))
         };
-        self.shared.hindered().map_or(Ok(()), refuse)
+        self.shared.hindered().map_or(Ok(()), refuse)?;
+        let moved = self.shared.lock().store_troubles.clone();
+        moved.iter().next().map_or(Ok(()), |(of, how)| refuse((of, how.clone())))
     }
 
     /// Has the server drain everything and end. Once it did, the memory of its volumes goes. One

@@ -204,7 +204,8 @@ fn make_again(name: &str, volume: &VolumeConfig) -> Outcome<()> {
     let service = format!("{VOLUME_PREFIX}{name}");
     let (medium, config) = (volume.medium(), volume.log_config());
     let home = Some(whereabouts::Home::Held(&volume.home, &home));
-    let lost = Lost { service: &service, log: &volume.log, medium, config, home };
+    let (log, is_of_store) = (volume.log.as_path(), false);
+    let lost = Lost { service: &service, log, medium, config, home, is_of_store };
     lost.make_again_unserved().map(drop)
 }
 

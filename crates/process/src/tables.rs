@@ -6,7 +6,8 @@
 use crate::store_refused::refused as store_refused;
 use holdfast_attach::bond::{Loss, RegionNote};
 use holdfast_attach::logs::{
-    note_region, open_problem, remade, remove_earlier, remove_needless, until_let_go,
+    catalogue_problem, note_region, open_problem, remade, remove_earlier, remove_needless,
+    until_let_go,
 };
 use holdfast_attach::observe::region_problem;
 use holdfast_client::protocol::TABLE_PREFIX;
@@ -231,10 +232,16 @@ fn refused(name: &str, table: &TableConfig, error: &OpenError) -> Problem {
     if let Some(error @ AttachError::InUse { .. }) = of_memory(error) {
         return region_problem("opening", ("", &table.memory.medium()), error);
     }
+    let service = format!("{TABLE_PREFIX}{name}");
     match error {
-        OpenError::Log(error) if is_of_memory(error) => {
-            open_problem(&format!("{TABLE_PREFIX}{name}"), error)
+        OpenError::Log(LogError::NoLog) => {
+            let log = RealFiles::open(&table.log()).ok();
+            let medium = table.memory.medium();
+            let told =
+                log.and_then(|log| catalogue_problem((&what(name), &service), &log, &medium));
+            told.unwrap_or_else(|| store_refused(what(name), &table.store, error))
         }
+        OpenError::Log(error) if is_of_memory(error) => open_problem(&service, error),
         error if is_in_use(error) => {
             let unseen =
                 || (error.to_string(), "see the store's directory, and memory.path".into());

@@ -36,6 +36,11 @@ impl fmt::Debug for Directories {
     }
 }
 
+/// Where the archive of a store in this directory is, unless it is elsewhere.
+pub fn archive_of(directory: &Path) -> PathBuf {
+    directory.join(ARCHIVE)
+}
+
 /// Where the log of a store in this directory lies.
 #[must_use]
 pub fn log_of(directory: &Path) -> PathBuf {

@@ -122,7 +122,7 @@ pub use backup::{restore, restore_at};
 pub use blocked::Blocked;
 pub use config::{Checkpoints, Cleaner, Config, Eviction, LogPlace, Restart, Services};
 pub use counts::{LockStatistics, PoolStatistics};
-pub use directories::{Directories, log_of};
+pub use directories::{Directories, archive_of, log_of};
 pub use engine::Durability;
 pub use error::{
     BackUpError, CloseError, DropTreeError, LoadTreeError, OpenError, OpenTreeError, ReclaimError,

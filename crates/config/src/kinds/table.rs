@@ -14,7 +14,7 @@ use crate::values::{
     MemoryConfig, check_path, log_config, must_survive_default, segment_for, verdict_of,
 };
 use holdfast_log::LogConfig;
-use holdfast_store::{Config as StoreConfig, Durability, LogPlace, log_of};
+use holdfast_store::{Config as StoreConfig, Durability, LogPlace, archive_of, log_of};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -67,6 +67,11 @@ impl TableConfig {
     /// The directory of the store's log.
     pub fn log(&self) -> PathBuf {
         log_of(&self.store)
+    }
+
+    /// The directory of the store's archive.
+    pub fn archive(&self) -> PathBuf {
+        archive_of(&self.store)
     }
 
     /// The log's sizes.

@@ -16,6 +16,14 @@ pub(crate) enum TableCommand {
         /// The tables, as named in the configuration.
         name: String,
     },
+    /// Make the log of the store again from its memory, after its files are gone for good.
+    ///
+    /// The memory has everything that is not in the store's archive yet. If the files are on a disk
+    /// that is not mounted, mount that instead.
+    Mend {
+        /// The tables, as named in the configuration.
+        name: String,
+    },
     /// Go on without the memory of tables that is gone, or is of an earlier moment.
     ///
     /// The server refuses tables whose newest rows may have been in memory that nothing it knows of

@@ -19,7 +19,7 @@ mod truncate;
 mod verify;
 
 use crate::cli::log::LogCommand;
-use crate::commands::{accept, volume};
+use crate::commands::{accept, mending, volume};
 use crate::output::Output;
 use holdfast_config::problem::Outcome;
 use std::path::Path;
@@ -28,7 +28,7 @@ use std::path::Path;
 pub(crate) fn log(config: &Path, command: LogCommand, output: Output) -> Outcome<()> {
     match command {
         LogCommand::Make { name } => volume::make_served(config, &name, output),
-        LogCommand::Mend { name } => volume::mend_served(config, &name, output),
+        LogCommand::Mend { name } => mending::log(config, &name, output),
         LogCommand::Accept { name, .. } => accept::memory_of_log(config, &name, output),
         LogCommand::Create(args) => create::create(&args, output),
         LogCommand::Append { log, records } => append::append(&log, records, output),

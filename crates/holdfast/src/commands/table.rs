@@ -1,4 +1,4 @@
-//! `holdfast table make | accept | check | list | get | scan`.
+//! `holdfast table make | mend | accept | check | list | get | scan`.
 //!
 //! Promise: an answer is as safe as the claims say.
 //! Never: makes a store where one was expected: an empty one is no answer to who asks for his rows.
@@ -8,7 +8,7 @@ mod read;
 mod values;
 
 use crate::cli::table::TableCommand;
-use crate::commands::accept;
+use crate::commands::{accept, mending};
 use crate::output::Output;
 use holdfast_config::Config;
 use holdfast_config::exit::Exit;
@@ -27,6 +27,7 @@ pub(crate) fn table(config: &Path, command: TableCommand, output: Output) -> Out
     let config = configuration::load(config)?;
     match command {
         TableCommand::Make { name } => make(&config, &name, output),
+        TableCommand::Mend { name } => mending::table(&config, &name, output),
         TableCommand::Accept { name, .. } => accept::memory_of_table(&config, &name, output),
         TableCommand::Check { name } => check(&config, &name, output),
         TableCommand::List { name } => read::list(&config, &name, output),

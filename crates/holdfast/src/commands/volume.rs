@@ -16,10 +16,8 @@ use crate::commands::making::{
 use crate::output::{Output, Progress};
 use holdfast_attach::made::{is_made, may_be_made};
 use holdfast_attach::observe::observe;
-use holdfast_attach::whereabouts::Lost;
 use holdfast_client::protocol::LOG_PREFIX;
-use holdfast_config::exit::Exit;
-use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::problem::Outcome;
 use holdfast_config::sizes::rounded;
 use holdfast_config::verdict_text;
 use holdfast_config::{Config, VolumeConfig, Way};
@@ -74,27 +72,6 @@ pub(super) fn make_served(config: &Path, name: &str, output: Output) -> Outcome<
     drop(progress);
     let place = log.log.display();
     output.done(&format!("{name} is made, in {place}\n{}", verdict_text(&verdict)));
-    Ok(())
-}
-
-/// Makes a served log whose files are gone for good again from its memory.
-pub(super) fn mend_served(config: &Path, name: &str, output: Output) -> Outcome<()> {
-    let config = configuration::load(config)?;
-    let log = config.log(name)?;
-    let what = format!("mending log {name}");
-    refuse_kept(&config, what.clone())?;
-    if is_made(&log.log) {
-        let why = format!("its files are there, in {}", log.log.display());
-        let remedy =
-            "nothing was changed; serve it: `holdfast serve` says if anything is in the way";
-        return Err(Problem::new(Exit::Usage, what, why, remedy));
-    }
-    let service = format!("{LOG_PREFIX}{name}");
-    let (medium, config) = (log.memory.medium(), log.log_config());
-    let lost = Lost { service: &service, log: &log.log, medium, config, home: None };
-    lost.make_again_unserved()?;
-    let place = log.log.display();
-    output.done(&format!("{name} is made again from its memory, in {place}: `holdfast serve`"));
     Ok(())
 }
 

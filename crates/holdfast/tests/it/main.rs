@@ -86,6 +86,7 @@ mod store_commands;
 mod store_served;
 mod strangers;
 mod successors_drawn;
+mod table_place;
 mod table_stores;
 mod trouble;
 mod unread;

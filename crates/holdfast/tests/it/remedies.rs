@@ -34,8 +34,12 @@ const REMEDIES: &[(&str, Known)] = &[
     ),
     ("holdfast log make", By("a_log_that_was_never_made_is_made_as_the_message_says")),
     (
-        "holdfast log mend {}",
-        By("a_served_log_that_is_gone_with_everybody_dead_is_made_again_as_every_message_says"),
+        "holdfast table scan {} TABLE",
+        By("rows_of_a_store_that_was_removed_can_be_copied_as_long_as_the_server_runs"),
+    ),
+    (
+        "holdfast {} mend {}",
+        By("a_tables_log_that_is_gone_with_everybody_dead_is_made_again_as_the_message_says"),
     ),
     ("holdfast log make NAME", By("a_log_that_was_never_made_is_made_as_the_message_says")),
     ("holdfast log repair", By("what_is_left_of_a_damaged_log_is_saved_into_a_new_one")),

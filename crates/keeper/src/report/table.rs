@@ -48,12 +48,17 @@ impl TableStatus {
             let judged = || verdict_of_table(name, table, config.keeper.power).ok();
             let unserved = ready.and_then(|ready| of(&service, &ready.unserved));
             let astray = server.and_then(|server| server.astray.get(&service));
+            let trouble = server.and_then(|server| {
+                let of_store = server.store_troubles.get(&service);
+                let of_store = of_store.map(|(why, remedy)| format!("{why}; {remedy}"));
+                of_store.or_else(|| server.log_troubles.get(&service).cloned())
+            });
             let is_served = told.is_some() && !is_given_up(server);
             let state = if is_served { "served" } else { "not served" };
             TableStatus {
                 name: name.to_owned(),
                 state: state.to_owned(),
-                problem: problem.or(astray.map(|why| astray_text(why, UPGRADE))),
+                problem: problem.or(astray.map(|why| astray_text(why, UPGRADE))).or(trouble),
                 store: table.store.clone(),
                 verdict: verdict_with(astray, told.or_else(judged)),
                 last_error: unserved.map(ToString::to_string),

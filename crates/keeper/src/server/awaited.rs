@@ -71,7 +71,7 @@ impl Supervisor {
             return;
         }
         let is_due = !self.awaited.free.is_empty() && self.awaited.pace.is_due(now);
-        if is_due && self.shared.hindered().is_none() {
+        if is_due && self.shared.hindered().is_none() && !self.has_store_trouble() {
             self.awaited.pace.attempt(now, SELDOM);
             tracing::info!(services = ?self.awaited.free, "nobody else has them any more");
             self.renew();

@@ -20,11 +20,12 @@ impl Supervisor {
         if !is_served || !self.may_renew() {
             return;
         }
-        let may_end = self.shared.hindered().is_none();
-        let mut renews = false;
+        self.look_at_stores();
+        let may_end = self.shared.hindered().is_none() && !self.has_store_trouble();
+        let mut renews = self.look_at_logs_of_stores(may_end);
         for at in 0..self.held.orders.logs.len() {
             let of = self.held.orders.logs[at].clone();
-            let Some(place) = self.log_places.get_mut(&of.service) else { continue };
+            let Some(place) = self.places.logs.get_mut(&of.service) else { continue };
             match place.look(&lost(&of, &self.held.homes), &self.held.directories[at], may_end) {
                 Step::GoOn => continue,
                 Step::Renew => {}
@@ -44,20 +45,22 @@ impl Supervisor {
         let mut left_out = Vec::new();
         for at in 0..self.held.orders.logs.len() {
             let of = self.held.orders.logs[at].clone();
-            let Some(place) = self.log_places.get_mut(&of.service) else { continue };
+            let Some(place) = self.places.logs.get_mut(&of.service) else { continue };
             match place.restore(&lost(&of, &self.held.homes), &self.held.directories[at]) {
                 Ok(None) => {}
                 Ok(Some(made)) => self.held.replace(at, made),
                 Err(problem) => left_out.push((of.service, problem)),
             }
         }
+        left_out.extend(self.restore_stores());
         left_out
     }
 
     /// Why a server did not come to serve, if the files of a log had been removed.
     pub(super) fn log_reason(&self, said: Problem) -> Problem {
         let logs = self.held.orders.logs.iter().zip(&self.held.directories);
-        let logs = logs.filter(|(of, _)| self.log_places.contains_key(&of.service));
+        let logs = logs.filter(|(of, _)| self.places.logs.contains_key(&of.service));
+        let said = self.store_reason(said);
         logs.fold(said, |said, (of, held)| reason(&lost(of, &self.held.homes), held, said))
     }
 
@@ -67,14 +70,16 @@ impl Supervisor {
         let logs = &self.held.orders.logs;
         let logs = served.filter(|service| logs.iter().any(|of| of.service == **service));
         for service in logs {
-            self.log_places.entry(service.clone()).or_default();
+            self.places.logs.entry(service.clone()).or_default();
         }
+        self.note_stores(ready);
     }
 
     fn tell_log_troubles(&self) {
         let told =
             |(of, place): (&String, &LogPlace)| Some((of.clone(), place.trouble()?.to_owned()));
-        let troubles: BTreeMap<_, _> = self.log_places.iter().filter_map(told).collect();
+        let troubles = self.places.logs.iter().filter_map(told);
+        let troubles: BTreeMap<_, _> = troubles.chain(self.log_troubles_of_tables()).collect();
         self.shared.change(|s| s.log_troubles = troubles);
     }
 }
@@ -90,5 +95,12 @@ impl Held {
 fn lost<'a>(of: &'a LogOrders, homes: &'a BTreeMap<String, PathBuf>) -> Lost<'a> {
     let (log, medium) = (of.log.log.as_path(), of.log.memory.medium());
     let home = homes.get(&of.service).map(|path| Home::ByName(path));
-    Lost { service: &of.service, log, medium, config: of.log.log_config(), home }
+    Lost {
+        service: &of.service,
+        log,
+        medium,
+        config: of.log.log_config(),
+        home,
+        is_of_store: false,
+    }
 }

@@ -7,6 +7,7 @@ use crate::memory::Astray;
 use crate::orders::ServerReady;
 use crate::supervisor::snapshot::State;
 use holdfast_config::problem::Problem;
+use holdfast_machine::holders::Holder;
 use holdfast_machine::standstill::Standstill;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -38,6 +39,8 @@ pub struct ServerSnapshot {
     pub astray: BTreeMap<String, Astray>,
     /// The logs whose files are not where they were, and what to do.
     pub log_troubles: BTreeMap<String, String>,
+    /// The tables whose stores the next server would not find: why, and what to do.
+    pub store_troubles: BTreeMap<String, Holder>,
     /// Why programs do not find its socket, if they do not, and what to do.
     pub unreached: Option<String>,
 }

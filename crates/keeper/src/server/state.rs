@@ -4,6 +4,7 @@
 //! Never: does anything; the files beside it do, each its part.
 
 use super::snapshot::ServerSnapshot;
+use super::store_place::StorePlace;
 use crate::log_place::LogPlace;
 use crate::memory::{Astray, Memories};
 use crate::orders::{ServerOrders, ServerReport};
@@ -100,14 +101,23 @@ pub(super) struct Supervisor {
     pub(super) marks: BTreeMap<String, Marks>,
     /// The services whose memory had lost its name at the last look.
     pub(super) astray: BTreeMap<String, Astray>,
-    /// Where each log is that a server has served.
-    pub(super) log_places: BTreeMap<String, LogPlace>,
+    /// Where the files are that it serves.
+    pub(super) places: Places,
     /// What somebody else has.
     pub(super) awaited: Awaited,
     /// The server was told to end so that the next one takes up more.
     pub(super) is_renewing: bool,
     /// What this server was not told to serve, and why.
     pub(super) left_out: Vec<(String, Problem)>,
+}
+
+/// Where the files are that a server has open, by service.
+#[derive(Default)]
+pub(super) struct Places {
+    /// Each log that a server has served.
+    pub(super) logs: BTreeMap<String, LogPlace>,
+    /// The store of each table.
+    pub(super) stores: BTreeMap<String, StorePlace>,
 }
 
 /// What earlier looks saw of what somebody else has.
@@ -139,6 +149,7 @@ impl Shared {
             logs: BTreeMap::new(),
             astray: BTreeMap::new(),
             log_troubles: BTreeMap::new(),
+            store_troubles: BTreeMap::new(),
             unreached: None,
         };
         let snapshot = Mutex::new(snapshot);

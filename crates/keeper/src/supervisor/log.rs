@@ -124,5 +124,5 @@ impl Supervisor {
 fn lost<'a>(service: &'a str, volume: &'a VolumeConfig, home: Option<&'a OwnedFd>) -> Lost<'a> {
     let (medium, config) = (volume.medium(), volume.log_config());
     let home = home.map(|home| Home::Held(&volume.home, home));
-    Lost { service, log: &volume.log, medium, config, home }
+    Lost { service, log: &volume.log, medium, config, home, is_of_store: false }
 }
