@@ -4,7 +4,6 @@
 //! the requests of one client one after another.
 //! Never: knows what the bytes mean, or remembers an answer; the responder does both.
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 
@@ -45,36 +44,20 @@ pub trait Responder: Send + Sync {
 }
 
 /// Why a request has no answer.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RespondError {
     /// The bytes are no request. Nothing was done. The client is at fault: it is counted.
+    #[error("the bytes are no request")]
     Malformed,
     /// The number is below one that the client said it has the answer to. Nothing was done. The
     /// client is at fault.
+    #[error("the client said that it has the answer already")]
     Forgotten,
     /// What keeps the state failed, and stays so until somebody saw to it. Whether the request was
     /// done is not known.
-    Failed(io::Error),
-}
-
-impl fmt::Display for RespondError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Malformed => out.write_str("the bytes are no request"),
-            Self::Forgotten => out.write_str("the client said that it has the answer already"),
-            Self::Failed(error) => write!(out, "what keeps the state failed: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for RespondError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Failed(error) => Some(error),
-            Self::Malformed | Self::Forgotten => None,
-        }
-    }
+    #[error("what keeps the state failed: {0}")]
+    Failed(#[source] io::Error),
 }
 
 /// One session with a responder.

@@ -8,7 +8,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
-use std::{error, fmt};
 
 use holdfast_client::protocol::{BUFFER_ROOM_BYTES, PAYLOAD_BYTES_MAX, Status};
 use holdfast_client::wire;
@@ -48,7 +47,8 @@ pub struct LogSpec {
 }
 
 /// Why a log is not served: it cannot be opened.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{service} cannot be opened: {error}")]
 pub struct ServeError {
     /// Its service.
     pub service: String,
@@ -377,11 +377,3 @@ fn note_refusal(error: NoteError) -> Refusal {
         _ => (Status::NotesFull, 0),
     }
 }
-
-impl fmt::Display for ServeError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} cannot be opened: {}", self.service, self.error)
-    }
-}
-
-impl error::Error for ServeError {}

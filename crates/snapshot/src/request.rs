@@ -7,8 +7,6 @@
 //! A message is the length of its head, 4 bytes little endian, the head as MessagePack, and the
 //! bytes of an image behind it, if it has any.
 
-use std::fmt;
-
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -142,7 +140,8 @@ pub enum ImageKind {
 }
 
 /// The bytes are no message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the bytes are no message of snapshots")]
 pub struct Malformed;
 
 impl Request {
@@ -191,11 +190,3 @@ fn parted<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), Malformed> {
     let decoded = T::deserialize(&mut head).map_err(|_| Malformed)?;
     Ok((decoded, piece))
 }
-
-impl fmt::Display for Malformed {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("the bytes are no message of snapshots")
-    }
-}
-
-impl std::error::Error for Malformed {}

@@ -8,14 +8,14 @@
 //! in records means nothing; text that is no record is reported with its place.
 //! Never: notices that a digit has changed. Use [`crate::format::Json`] for that.
 
-use std::fmt;
 use std::io::{self, BufRead, Write};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Why the lines cannot be read on. There are no more after it.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("no record behind byte {offset}: {reason}")]
 pub struct LineError {
     /// Bytes of text before the record that cannot be read.
     pub offset: u64,
@@ -40,11 +40,3 @@ pub fn read<R: DeserializeOwned>(text: impl BufRead) -> impl Iterator<Item = Res
         Some(records.next()?.map_err(|reason| LineError { offset, reason }))
     })
 }
-
-impl fmt::Display for LineError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "no record behind byte {}: {}", self.offset, self.reason)
-    }
-}
-
-impl std::error::Error for LineError {}

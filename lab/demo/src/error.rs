@@ -3,12 +3,12 @@
 //! Promise: the message says what was being done, what went wrong and, where it helps, what to do.
 //! Never: decides anything; a demonstration stops at its first error.
 
-use std::fmt;
 use std::io;
 
 /// A demonstration that could not go on. Nothing it made is left behind; run it again once the
 /// cause is removed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{doing}: {cause}")]
 pub(crate) struct DemoError {
     doing: String,
     cause: String,
@@ -20,14 +20,6 @@ impl DemoError {
         DemoError { doing: doing.into(), cause: cause.into() }
     }
 }
-
-impl fmt::Display for DemoError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}", self.doing, self.cause)
-    }
-}
-
-impl std::error::Error for DemoError {}
 
 /// Names the step that an input or output error interrupted.
 pub(crate) trait During<T> {

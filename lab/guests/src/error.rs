@@ -3,11 +3,11 @@
 //! Promise: the message says what was being done and what went wrong.
 //! Never: decides anything; a run stops at its first error.
 
-use std::fmt;
 use std::io;
 
 /// A run that could not go on, or a row that is gone.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{doing}: {cause}")]
 pub struct GuestError {
     doing: String,
     cause: String,
@@ -17,14 +17,6 @@ impl GuestError {
     /// An error met while `doing` something, with its cause in words.
     pub(crate) fn new(doing: impl Into<String>, cause: impl Into<String>) -> GuestError {
         GuestError { doing: doing.into(), cause: cause.into() }
-    }
-}
-
-impl std::error::Error for GuestError {}
-
-impl fmt::Display for GuestError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}", self.doing, self.cause)
     }
 }
 

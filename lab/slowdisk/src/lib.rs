@@ -11,7 +11,6 @@ mod table;
 mod tests;
 mod unsynced;
 
-use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -71,34 +70,25 @@ pub struct Counts {
 }
 
 /// Why there is no slow disk.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SlowDiskError {
     /// The speed is none: both numbers must be at least 1.
+    #[error("a disk turns and transfers: give numbers of at least 1")]
     Speed,
     /// The backing directory cannot be opened.
+    #[error("cannot open {0}: {1}")]
     Backing(PathBuf, io::Error),
     /// It cannot be mounted.
+    #[error("{0}")]
     Mount(MountError),
     /// It cannot be served.
+    #[error("{0}")]
     Listen(ListenError),
     /// Signals cannot be received.
+    #[error("cannot receive signals: {0}")]
     Signals(io::Error),
 }
-
-impl fmt::Display for SlowDiskError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Speed => write!(f, "a disk turns and transfers: give numbers of at least 1"),
-            Self::Backing(path, error) => write!(f, "cannot open {}: {error}", path.display()),
-            Self::Mount(error) => write!(f, "{error}"),
-            Self::Listen(error) => write!(f, "{error}"),
-            Self::Signals(error) => write!(f, "cannot receive signals: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for SlowDiskError {}
 
 /// Serves until unmounted. SIGTERM, SIGINT and a terminal that closes unmount: at once out of
 /// sight, and for good when the last program has let go. If the power can fail, SIGUSR1 takes what

@@ -8,7 +8,6 @@
 //! spread the load over queues of their own, but the kernel ends the requests of a cloned
 //! descriptor with an error when the last process that has it dies: exactly what must not happen.
 
-use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::thread;
@@ -45,38 +44,20 @@ pub struct ListenConfig {
 }
 
 /// Why listening ended early.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListenError {
     /// The request buffers could not be had or locked in memory: raise `RLIMIT_MEMLOCK`. Without
     /// the lock a killed front end could fail a program's request.
+    // No source: what may be locked is a limit, and not what others have just now.
+    #[error("cannot lock request buffers in memory (RLIMIT_MEMLOCK): {0}")]
     Buffers(io::Error),
     /// The machine has no thread left: try again.
-    Thread(io::Error),
+    #[error("no thread for requests: {0}")]
+    Thread(#[source] io::Error),
     /// The descriptor cannot be read; it is not one of a mounted `/dev/fuse`.
-    Device(io::Error),
-}
-
-impl fmt::Display for ListenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Buffers(error) => {
-                write!(f, "cannot lock request buffers in memory (RLIMIT_MEMLOCK): {error}")
-            }
-            Self::Thread(error) => write!(f, "no thread for requests: {error}"),
-            Self::Device(error) => write!(f, "cannot read requests from /dev/fuse: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for ListenError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Thread(error) | Self::Device(error) => Some(error),
-            // What may be locked is a limit, and not what others have just now.
-            Self::Buffers(_) => None,
-        }
-    }
+    #[error("cannot read requests from /dev/fuse: {0}")]
+    Device(#[source] io::Error),
 }
 
 /// What became of a message.

@@ -5,7 +5,6 @@
 //! Never: reads or answers a request.
 
 use std::ffi::CString;
-use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -24,39 +23,24 @@ pub struct MountOptions {
 }
 
 /// Why a mount failed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MountError {
     /// `/dev/fuse` cannot be opened: load the module `fuse`, or allow the device in the container.
+    #[error("cannot open /dev/fuse: {0} ({remedy})", remedy = device_remedy(.0))]
     Device(io::Error),
     /// Mounting needs the right `CAP_SYS_ADMIN`: run as root.
+    #[error("mounting needs CAP_SYS_ADMIN: run as root")]
     NotPermitted,
     /// The mount point does not exist or is not a directory: make it.
+    #[error("{0} is not a directory: make it first")]
     NotADirectory(PathBuf),
     /// A file system whose server is gone is still mounted there: unmount it first.
+    #[error("a file system whose server is gone is mounted on {0}: `umount {0}` first")]
     Dead(PathBuf),
     /// Something else.
+    #[error("cannot mount: {0}")]
     Io(io::Error),
-}
-
-impl fmt::Display for MountError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Device(error) => {
-                write!(f, "cannot open /dev/fuse: {error} ({})", device_remedy(error))
-            }
-            Self::NotPermitted => write!(f, "mounting needs CAP_SYS_ADMIN: run as root"),
-            Self::NotADirectory(path) => {
-                write!(f, "{} is not a directory: make it first", path.display())
-            }
-            Self::Dead(path) => write!(
-                f,
-                "a file system whose server is gone is mounted on {0}: `umount {0}` first",
-                path.display()
-            ),
-            Self::Io(error) => write!(f, "cannot mount: {error}"),
-        }
-    }
 }
 
 impl MountError {
@@ -84,8 +68,6 @@ fn device_remedy(error: &io::Error) -> &'static str {
         _ => "load the module with `modprobe fuse`, and have the device in the container",
     }
 }
-
-impl std::error::Error for MountError {}
 
 /// Mounts a file system of type `fuse.holdfast` that all users may reach and whose permissions the
 /// kernel checks. Set-user-id bits and device files have no effect in it.

@@ -6,7 +6,6 @@
 //! where another process can go on.
 //! Never: reads or writes a connection, or knows the meaning of a byte.
 
-use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -37,30 +36,15 @@ const PAUSE: Duration = Duration::from_millis(100);
 const ENDING: Duration = Duration::from_millis(1);
 
 /// Why nobody is served any longer.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListenError {
     /// The machine has no descriptor left for this: raise `RLIMIT_NOFILE`.
-    Descriptors(io::Error),
+    #[error("no descriptors (RLIMIT_NOFILE): {0}")]
+    Descriptors(#[source] io::Error),
     /// No client can come through a listener: it is none.
-    Listener(io::Error),
-}
-
-impl fmt::Display for ListenError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Descriptors(error) => write!(out, "no descriptors (RLIMIT_NOFILE): {error}"),
-            Self::Listener(error) => write!(out, "cannot accept connections: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for ListenError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Descriptors(error) | Self::Listener(error) => Some(error),
-        }
-    }
+    #[error("cannot accept connections: {0}")]
+    Listener(#[source] io::Error),
 }
 
 /// A socket, unix or TCP, to which clients connect.

@@ -13,34 +13,25 @@ use super::wire::{self, command, option};
 
 /// Why what a client sent is not the protocol. Where its next message starts cannot be told, so
 /// the connection ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
     /// The client's flags have bits that nobody offered.
+    #[error("its flags are {0:#x}")]
     ClientFlags(u32),
     /// No option starts with this.
+    #[error("an option starts with {0:#x}")]
     OptionMagic(u64),
     /// No request starts with this.
+    #[error("a request starts with {0:#x}")]
     RequestMagic(u32),
     /// EXPORT_NAME named no export; that option has no answer for it.
+    #[error("it asked for an export that is not here")]
     NoSuchExport,
     /// EXPORT_NAME, which cannot be refused, came before TLS was started.
+    #[error("it chose an export without TLS")]
     NotSecure,
 }
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Fault::ClientFlags(flags) => write!(out, "its flags are {flags:#x}"),
-            Fault::OptionMagic(magic) => write!(out, "an option starts with {magic:#x}"),
-            Fault::RequestMagic(magic) => write!(out, "a request starts with {magic:#x}"),
-            Fault::NotSecure => write!(out, "it chose an export without TLS"),
-            Fault::NoSuchExport => write!(out, "it asked for an export that is not here"),
-        }
-    }
-}
-
-impl std::error::Error for Fault {}
 
 /// What the client says to the greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -23,7 +23,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::os::fd::OwnedFd;
 
 use super::agreed::{Agreed, Stage};
@@ -49,28 +48,19 @@ pub struct Session {
 }
 
 /// Why bytes are not a session that this version can go on with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionFault {
     /// They do not start as a session does.
+    #[error("not a session")]
     Magic,
     /// Another version wrote them.
+    #[error("a session of version {0}")]
     Version(u8),
     /// They end too early, go on too long, or say what no session says.
+    #[error("a malformed session")]
     Malformed,
 }
-
-impl fmt::Display for SessionFault {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SessionFault::Magic => write!(out, "not a session"),
-            SessionFault::Version(version) => write!(out, "a session of version {version}"),
-            SessionFault::Malformed => write!(out, "a malformed session"),
-        }
-    }
-}
-
-impl std::error::Error for SessionFault {}
 
 impl Session {
     /// A connection on which nothing was said yet.

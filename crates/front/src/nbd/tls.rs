@@ -5,7 +5,6 @@
 //! Never: opens a file, waits but as the socket does, or can be given to another process: the
 //! secrets of a connection end with it.
 
-use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -54,31 +53,22 @@ impl Drop for Counted {
 pub struct Tls(Arc<ServerConfig>);
 
 /// Why nobody can be served with these certificates.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsFault {
     /// The certificate is no chain of certificates in PEM: the server's first, then who signed it.
+    #[error("certificate: no certificate in PEM")]
     Certificate,
     /// The key is no private key in PEM.
+    #[error("key: no private key in PEM")]
     Key,
     /// The certificates of those who sign clients' are none in PEM, or cannot sign.
+    #[error("clients: no certificate in PEM that could sign")]
     Clients,
     /// The key is not the certificate's, or of a kind that is not known here.
+    #[error("key: not the certificate's: {0}")]
     Pair(String),
 }
-
-impl fmt::Display for TlsFault {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TlsFault::Certificate => write!(out, "certificate: no certificate in PEM"),
-            TlsFault::Key => write!(out, "key: no private key in PEM"),
-            TlsFault::Clients => write!(out, "clients: no certificate in PEM that could sign"),
-            TlsFault::Pair(why) => write!(out, "key: not the certificate's: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for TlsFault {}
 
 impl Tls {
     /// A server with this certificate and key. With `clients`, only those are served whose

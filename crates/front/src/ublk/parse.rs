@@ -29,24 +29,17 @@ pub enum Request {
 }
 
 /// Why a request is not done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The device did not say that it can do this.
+    #[error("a request that is not known: {0}")]
     Unknown(u8),
     /// It ends behind the disk.
+    #[error("a request behind the end of the disk")]
     OutOfRange,
     /// More data than the device said that it takes at once.
+    #[error("a request with too much data")]
     Length,
-}
-
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Unknown(kind) => write!(out, "a request that is not known: {kind}"),
-            Self::OutOfRange => write!(out, "a request behind the end of the disk"),
-            Self::Length => write!(out, "a request with too much data"),
-        }
-    }
 }
 
 /// Parses a description for a disk of `size_bytes`. True beside a change: it is to be durable when

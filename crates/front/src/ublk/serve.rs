@@ -36,14 +36,17 @@ pub(crate) struct Answer {
 }
 
 /// Why a request was not done.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The kernel asked for what is not there.
-    Refused(Refusal),
+    #[error(transparent)]
+    Refused(#[from] Refusal),
     /// The disk says so.
-    Disk(BlocksError),
+    #[error("a request failed: {0}")]
+    Disk(#[from] BlocksError),
     /// The kernel has no data for the request, or takes none.
-    Data(io::Error),
+    #[error("the data of a request: {0}")]
+    Data(#[from] io::Error),
 }
 
 impl Failure {
@@ -54,34 +57,6 @@ impl Failure {
             Self::Disk(BlocksError::NoSpace) => -libc::ENOSPC,
             _ => -libc::EIO,
         }
-    }
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Refused(refusal) => write!(out, "{refusal}"),
-            Self::Disk(error) => write!(out, "a request failed: {error}"),
-            Self::Data(error) => write!(out, "the data of a request: {error}"),
-        }
-    }
-}
-
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
-}
-
-impl From<BlocksError> for Failure {
-    fn from(error: BlocksError) -> Self {
-        Self::Disk(error)
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Data(error)
     }
 }
 

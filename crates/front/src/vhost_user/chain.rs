@@ -15,30 +15,23 @@ const INDIRECT_MAX: u32 = 1024;
 const DESCRIPTOR_BYTES: u32 = size_of::<Descriptor>() as u32;
 
 /// What is wrong with a chain. It has no place for an answer, so its queue cannot go on.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum ChainFault {
     /// A descriptor names one that is not in the table.
+    #[error("a descriptor outside its table")]
     Index,
     /// The chain is longer than its table: it bites its tail.
+    #[error("a chain of descriptors without an end")]
     Endless,
     /// Memory that the guest does not have, or not any more.
+    #[error("an address outside the guest's memory, or memory that is gone")]
     Memory,
     /// A table inside a table, before another descriptor, or of a wrong length.
+    #[error("a wrong indirect table")]
     Table,
     /// Memory to be read behind memory to be written.
+    #[error("descriptors in a wrong order")]
     Order,
-}
-
-impl std::fmt::Display for ChainFault {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str(match self {
-            Self::Index => "a descriptor outside its table",
-            Self::Endless => "a chain of descriptors without an end",
-            Self::Memory => "an address outside the guest's memory, or memory that is gone",
-            Self::Table => "a wrong indirect table",
-            Self::Order => "descriptors in a wrong order",
-        })
-    }
 }
 
 /// A table of descriptors.

@@ -4,7 +4,6 @@
 //! next may come.
 //! Never: knows the meaning of a message.
 
-use std::fmt;
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::AsFd;
@@ -38,27 +37,12 @@ const MESSAGE_PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Why nobody is served any longer.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListenError {
     /// No frontend can come through the listener: it is none.
-    Listener(io::Error),
-}
-
-impl fmt::Display for ListenError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Listener(error) => write!(out, "cannot accept connections: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for ListenError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Listener(error) => Some(error),
-        }
-    }
+    #[error("cannot accept connections: {0}")]
+    Listener(#[source] io::Error),
 }
 
 /// Serves `blocks` to one frontend after the other, until `stop` is set: then the queues answer

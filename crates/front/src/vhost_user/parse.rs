@@ -33,13 +33,16 @@ pub enum Request {
 }
 
 /// Why a request is not done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The device does not know such a request, or such a flag.
+    #[error("a request or flag that is not known: {0}")]
     Unknown(u32),
     /// It ends behind the disk.
+    #[error("a request behind the end of the disk")]
     OutOfRange,
     /// Data that is no whole number of sectors or ranges, or more than allowed.
+    #[error("a request whose data has a wrong length")]
     Length,
 }
 
@@ -49,16 +52,6 @@ impl Refusal {
         match self {
             Self::Unknown(_) => status::UNSUPPORTED,
             Self::OutOfRange | Self::Length => status::IO_ERROR,
-        }
-    }
-}
-
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Unknown(kind) => write!(out, "a request or flag that is not known: {kind}"),
-            Self::OutOfRange => write!(out, "a request behind the end of the disk"),
-            Self::Length => write!(out, "a request whose data has a wrong length"),
         }
     }
 }

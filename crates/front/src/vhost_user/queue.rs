@@ -71,32 +71,18 @@ impl Shared {
 }
 
 /// Why a queue cannot go on.
+#[derive(Debug, thiserror::Error)]
 enum Broken {
-    Ring(RingFault),
+    #[error(transparent)]
+    Ring(#[from] RingFault),
+    #[error(transparent)]
     Chain(ChainFault),
     /// A chain without room for an answer, or memory that went away.
+    #[error("a request without room for an answer, or memory that is gone")]
     Memory,
     /// The guest's bell for us.
+    #[error("its kicks cannot be heard: {0}")]
     Kick(rustix::io::Errno),
-}
-
-impl From<RingFault> for Broken {
-    fn from(fault: RingFault) -> Self {
-        Self::Ring(fault)
-    }
-}
-
-impl std::fmt::Display for Broken {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Ring(fault) => write!(out, "{fault}"),
-            Self::Chain(fault) => write!(out, "{fault}"),
-            Self::Memory => {
-                write!(out, "a request without room for an answer, or memory that is gone")
-            }
-            Self::Kick(error) => write!(out, "its kicks cannot be heard: {error}"),
-        }
-    }
 }
 
 /// What a queue's thread works with.

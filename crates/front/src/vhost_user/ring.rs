@@ -22,35 +22,28 @@ mod tests;
 const QUEUE_SIZE_MAX: u16 = 32768;
 
 /// Why a queue cannot go on.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum RingFault {
     /// Its rings do not lie in the guest's memory, or have a wrong size or alignment.
+    #[error("rings at a place where none can be")]
     Place,
     /// The available ring runs ahead of itself, or behind.
+    #[error("an available ring with a wrong index")]
     Index,
     /// A head that is in no table.
+    #[error("a head outside the table: {0}")]
     Head(u16),
     /// A head that was not answered yet.
+    #[error("a head that waits for its answer already: {0}")]
     Twice(u16),
     /// The memory of the rings, or of what keeps account of them, is gone.
+    #[error("memory that was taken away while it was in use")]
     Lost,
 }
 
 impl From<Lost> for RingFault {
     fn from(Lost: Lost) -> Self {
         Self::Lost
-    }
-}
-
-impl std::fmt::Display for RingFault {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Place => write!(out, "rings at a place where none can be"),
-            Self::Index => write!(out, "an available ring with a wrong index"),
-            Self::Head(head) => write!(out, "a head outside the table: {head}"),
-            Self::Lost => write!(out, "memory that was taken away while it was in use"),
-            Self::Twice(head) => write!(out, "a head that waits for its answer already: {head}"),
-        }
     }
 }
 

@@ -5,7 +5,6 @@
 //! Never: knows what an order is for.
 
 use serde_json::{Value, json};
-use std::fmt;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -18,13 +17,16 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const ASK_EVERY: Duration = Duration::from_millis(2);
 
 /// Why an order was not carried out.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum QmpError {
     /// The socket failed; what QEMU did is not known.
-    Io(io::Error),
+    #[error("QEMU's control socket: {0}")]
+    Io(#[from] io::Error),
     /// QEMU said something that is no answer.
+    #[error("QEMU said {0:?}")]
     Unintelligible(String),
     /// QEMU refused.
+    #[error("QEMU refused: {0}")]
     Refused(String),
 }
 
@@ -105,20 +107,4 @@ impl Qmp {
 
 fn is_end(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset)
-}
-
-impl From<io::Error> for QmpError {
-    fn from(error: io::Error) -> QmpError {
-        QmpError::Io(error)
-    }
-}
-
-impl fmt::Display for QmpError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            QmpError::Io(error) => write!(out, "QEMU's control socket: {error}"),
-            QmpError::Unintelligible(line) => write!(out, "QEMU said {line:?}"),
-            QmpError::Refused(why) => write!(out, "QEMU refused: {why}"),
-        }
-    }
 }

@@ -15,7 +15,6 @@ use holdfast_io::real::RealEntropy;
 use holdfast_snapshot::{
     Answer, ImageKind, NewImage, PIECE_BYTES_MAX, Refusal, Request, Snapshot, is_zeros,
 };
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -41,19 +40,25 @@ pub(crate) struct SnapshotService {
 }
 
 /// Why something was not done.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum ServiceError {
     /// There is no such service to be had.
+    #[error(transparent)]
     Connect(ConnectError),
     /// The service did not answer.
+    #[error(transparent)]
     Request(RequestError),
     /// The service refused.
+    #[error(transparent)]
     Refused(Refusal),
     /// No snapshot has this name.
+    #[error("there is no snapshot {0}")]
     NoName(String),
     /// What was answered is no answer.
+    #[error("what the service answers is no answer")]
     Malformed,
     /// A file here failed.
+    #[error("{0}: {1}")]
     File(PathBuf, io::Error),
 }
 
@@ -232,18 +237,5 @@ impl ServiceError {
             _ => (Exit::Failed, "see the keeper's log"),
         };
         Problem::new(exit, what.to_owned(), self, remedy)
-    }
-}
-
-impl fmt::Display for ServiceError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Connect(error) => error.fmt(out),
-            Self::Request(error) => error.fmt(out),
-            Self::Refused(refusal) => refusal.fmt(out),
-            Self::NoName(name) => write!(out, "there is no snapshot {name}"),
-            Self::Malformed => out.write_str("what the service answers is no answer"),
-            Self::File(path, error) => write!(out, "{}: {error}", path.display()),
-        }
     }
 }

@@ -30,10 +30,11 @@ pub struct Keys {
 }
 
 /// Why keys are no ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeysFault {
     /// Two keys have this id.
+    #[error("two keys have the id {id}")]
     Twice {
         /// The id.
         id: u32,
@@ -84,13 +85,3 @@ impl fmt::Debug for Keys {
         out.debug_struct("Keys").field("current", &self.current).field("ids", &ids).finish()
     }
 }
-
-impl fmt::Display for KeysFault {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Twice { id } => write!(out, "two keys have the id {id}"),
-        }
-    }
-}
-
-impl std::error::Error for KeysFault {}

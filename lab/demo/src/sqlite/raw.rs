@@ -5,7 +5,6 @@
 //! Never: shares a connection between threads: none of these types can be sent to another.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::fmt;
 use std::path::Path;
 use std::ptr::{NonNull, null, null_mut};
 
@@ -19,16 +18,9 @@ const DONE: c_int = 101;
 const OPEN_FLAGS: c_int = 0x2 | 0x4;
 
 /// What SQLite, or the loader, said of a failure.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("SQLite: {0}")]
 pub(super) struct SqliteError(pub(super) String);
-
-impl fmt::Display for SqliteError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "SQLite: {}", self.0)
-    }
-}
-
-impl std::error::Error for SqliteError {}
 
 /// A `sqlite3`.
 #[repr(C)]
