@@ -23,7 +23,10 @@ pub use badge::{Badge, Wearer};
 pub use boot::now_ns;
 pub use certain::UNNOTED_NS;
 pub use common::hex;
-pub use home::{Bond, choose, has_note, has_nothing_more, is_complete, note_again, note_complete};
+pub use home::{
+    Bond, Ends, choose, has_note, has_nothing_more, is_complete, note_again, note_complete,
+    note_unknown,
+};
 pub use region::{Loss, RegionNote};
 
 /// The note beside a log that a file of this name has, if it has one.

@@ -7,7 +7,7 @@
 //! comes to: it is refused as that would be. Nobody binds a home to its log who has not asked.
 //! Never: changes anything before it has decided.
 
-use crate::bond::{Bond, Loss, RegionNote, choose};
+use crate::bond::{Bond, Ends, Loss, RegionNote, choose};
 use crate::home::Home;
 use crate::logs::{catalogue_problem, open_problem, refuse_too_small};
 use crate::observe::{refuse_poisoned, region_problem};
@@ -89,8 +89,8 @@ pub fn refuse_to_take(
 
 /// That nothing refuses an attachment, as far as can be told before it.
 pub struct Decided {
-    /// Where the log was found to end.
-    end: u64,
+    /// Where the log was found to begin and to end.
+    ends: Ends,
 }
 
 impl Decided {
@@ -107,14 +107,15 @@ impl Decided {
         if let Some(bond) = &bond {
             refuse_changed(bond, name, (volume, home), files)?;
         }
-        let end = match way {
-            Way::Direct => end_of(name, volume, files)?,
-            Way::Queue => {
-                Region::observe(&volume.medium()).map_or(u64::MAX, |it| it.marks().durable)
-            }
+        let ends = match way {
+            Way::Direct => ends_of(name, volume, files)?,
+            Way::Queue => match Region::observe(&volume.medium()).map(|it| it.marks()) {
+                Ok(marks) => Ends { released: Some(marks.released), durable: marks.durable },
+                Err(_) => Ends { released: None, durable: u64::MAX },
+            },
         };
-        bond.map_or(Ok(()), |bond| bond.check_end(end))?;
-        Ok(Decided { end })
+        bond.map_or(Ok(()), |bond| bond.check_ends(&ends))?;
+        Ok(Decided { ends })
     }
 
     /// Says in log and home that they are brought together once more. A log that is not there, or
@@ -126,7 +127,7 @@ impl Decided {
         files: &dyn Files,
     ) -> Outcome<()> {
         let bond = Bond::look(name, home, files)?;
-        bond.map_or(Ok(()), |bond| bond.bind(self.end))
+        bond.map_or(Ok(()), |bond| bond.bind(&self.ends))
     }
 }
 
@@ -151,8 +152,8 @@ fn refuse_changed(
     }
 }
 
-/// Where the log ends that an attachment would open.
-fn end_of(name: &str, volume: &VolumeConfig, files: &dyn Files) -> Outcome<u64> {
+/// Where the log begins and ends that an attachment would open.
+fn ends_of(name: &str, volume: &VolumeConfig, files: &dyn Files) -> Outcome<Ends> {
     let (service, medium) = (format!("{VOLUME_PREFIX}{name}"), volume.medium());
     let what = format!("opening the log of volume {name}");
     // What does not even give its files back any more failed before, for the same reason.
@@ -164,7 +165,7 @@ fn end_of(name: &str, volume: &VolumeConfig, files: &dyn Files) -> Outcome<u64> 
     };
     let log = (files, &volume.log_config());
     let seen = refuse_to_take(&service, (&volume.memory, None), log, &say)?;
-    Ok(seen.log.durable.get())
+    Ok(Ends::of(&seen.log))
 }
 
 /// What an attachment would find changed. A log or memory that cannot be read is looked at later.

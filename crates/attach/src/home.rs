@@ -42,7 +42,7 @@ impl Home {
         let kind = FileType::from_raw_mode(stat.st_mode);
         let wearer = Arc::new(Wearer::of(&home)?);
         let files: Arc<dyn Files> = match kind {
-            FileType::Directory => Arc::new(RealFiles::with_root_mode(home, wearer.clone())),
+            FileType::Directory => Arc::new(RealFiles::with_root_notes(home, wearer.clone())),
             _ => Arc::new(OneFile::new(file_from_fd(home)?)),
         };
         Ok(Home { files, kind, number: number_of(&stat), wearer })

@@ -11,7 +11,7 @@
 //! memory that has all of it, beside whoever serves it or after his end.
 //! Never: ends anybody; makes a second log beside one that is somewhere.
 
-use crate::bond::{Wearer, hex, note_again, note_in};
+use crate::bond::{Wearer, hex, note_again, note_in, note_unknown};
 use crate::logs::THE_DISK;
 use crate::observe::region_problem;
 use holdfast_config::exit::Exit;
@@ -21,6 +21,7 @@ use holdfast_io::{Shown, private};
 use holdfast_log::{CreateError, Log, LogConfig, RemakeError, is_segment_name};
 use holdfast_machine::advice::cure;
 use holdfast_machine::bounded;
+use holdfast_machine::holders::holder;
 use holdfast_machine::lock::{CATALOGUES, take_directory};
 use holdfast_machine::mounts::mounted_at;
 use holdfast_memory::{Medium, Observed, Region};
@@ -200,8 +201,10 @@ pub struct Lost<'a> {
 /// The home of a log.
 #[derive(Clone, Copy, Debug)]
 pub enum Home<'a> {
-    /// It is open.
+    /// Whoever asks has had it open since it was served.
     Held(&'a Path, &'a OwnedFd),
+    /// It is open now.
+    Opened(&'a Path, &'a OwnedFd),
     /// It is found by its name, unless the mount of its own volume covers it: then whoever
     /// supervises its front end has it open, and notes it a moment later.
     ByName(&'a Path),
@@ -210,7 +213,9 @@ pub enum Home<'a> {
 impl Home<'_> {
     fn opened(self) -> Option<(PathBuf, OwnedFd)> {
         match self {
-            Home::Held(path, home) => Some((path.to_owned(), home.try_clone().ok()?)),
+            Home::Held(path, home) | Home::Opened(path, home) => {
+                Some((path.to_owned(), home.try_clone().ok()?))
+            }
             Home::ByName(path) => {
                 let is_covered = mounted_at(path).is_some_and(|mount| mount.is_ours());
                 let open = || private::open_anybodys(path, OFlags::RDONLY | OFlags::NONBLOCK);
@@ -254,6 +259,9 @@ impl Lost<'_> {
     /// [`Self::make_again`] where nobody serves the log; the directory is locked. Nothing is made
     /// beside the home of another log.
     pub fn make_again_unserved(&self) -> Outcome<OwnedFd> {
+        if let Some((why, remedy)) = holder(&self.medium) {
+            return Err(Problem { exit: Exit::InUse, ..self.problem(&why, &remedy) });
+        }
         let identity = self.memory()?.identity();
         let home = self.home.and_then(Home::opened);
         let badge = home.and_then(|(_, home)| Wearer::of(home).ok()?.badge());
@@ -271,9 +279,13 @@ impl Lost<'_> {
         let Ok(files) = held.try_clone().map(RealFiles::from_fd) else { return Ok(()) };
         let Ok(identity) = Log::identity_of(&files) else { return Ok(()) };
         match self.home.and_then(Home::opened) {
-            Some((path, home)) => note_again(&files, identity, (&path, &home)),
+            Some((path, home)) => note_again(&files, identity, (&path, &home), self.was_served()),
             None => Ok(()),
         }
+    }
+
+    fn was_served(&self) -> bool {
+        matches!(self.home, Some(Home::Held(..)))
     }
 
     fn memory(&self) -> Outcome<Observed> {
@@ -290,8 +302,11 @@ impl Lost<'_> {
     /// The note of its home first: a log that is there without it is not brought together with any.
     fn fill(&self, files: &RealFiles) -> Outcome<()> {
         let seen = self.memory()?;
-        if let Some((path, home)) = self.home.and_then(Home::opened) {
-            note_again(files, seen.identity(), (&path, &home))?;
+        if let Some(home) = self.home {
+            if let Some((path, home)) = home.opened() {
+                note_again(files, seen.identity(), (&path, &home), self.was_served())?;
+            }
+            note_unknown(files, seen.identity())?;
         }
         Log::remake(files, &seen, &self.config).map_err(|error| {
             let remedy = format!("nothing is lost; {}", self.way(&error));

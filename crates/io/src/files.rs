@@ -282,6 +282,11 @@ pub trait Files: Send + Sync {
     fn sync_all(&self) -> io::Result<()> {
         Err(Errno::OPNOTSUPP.into())
     }
+    /// Notes that everything of a log up to there is below this root, if anything is noted of it:
+    /// whether that is so. It is durable once the root is synced.
+    fn note_came_home(&self, _log_position: u64) -> io::Result<bool> {
+        Ok(false)
+    }
     /// Whether [`Files::sync_all`] keeps its promise here. The kernel asks the servers of some file
     /// systems, those of FUSE among them, for no such thing, and says that it is done.
     fn has_sync_all(&self) -> bool {

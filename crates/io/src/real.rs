@@ -24,4 +24,4 @@ pub use entropy::RealEntropy;
 pub use files::{RealFiles, SHADOWED};
 pub use from_fd::file_from_fd;
 pub use lock::{DirectoryLock, MadeDirectories};
-pub use root::RootMode;
+pub use root::RootNotes;

@@ -7,7 +7,9 @@ use crate::cached::HomeInUse;
 use crate::life::unless_away;
 use crate::parts::{Parts, Place, is_full};
 use crate::stale::end_when_stale;
-use holdfast_attach::bond::{Badge, Bond, RegionNote, UNNOTED_NS, Wearer, note_complete, now_ns};
+use holdfast_attach::bond::{
+    Badge, Bond, Ends, RegionNote, UNNOTED_NS, Wearer, note_complete, now_ns,
+};
 use holdfast_attach::foreseen::{SHOWN_MAX, changed_home};
 use holdfast_attach::home::Volume;
 use holdfast_attach::logs::{self, recovery_text, region, told_lacking};
@@ -223,8 +225,9 @@ impl Parts {
             Problem::new(Exit::Failed, self.what("looking at the home of"), error, remedy)
         };
         if let Some(badge) = wearer.badge() {
-            let end = log.marks().durable.get();
-            self.check_end(end)?;
+            let Marks { released, durable, .. } = log.marks();
+            let end = durable.get();
+            self.check_ends(&Ends { released: Some(released.get()), durable: end })?;
             let Badge { alone_since_ns, accepted_ns, .. } = badge;
             let told = Told { alone_since_ns, accepted_ns, now_ns: now_ns() };
             let changed = changed_by_others(&*self.home.files(), log, told);
@@ -241,8 +244,8 @@ impl Parts {
         wearer.close().map_err(failed)
     }
 
-    /// Refuses a log that is older than the home.
-    fn check_end(&self, end: u64) -> Outcome<()> {
+    /// Refuses a log that is older than the home, and a home that lacks what the log gave back.
+    fn check_ends(&self, ends: &Ends) -> Outcome<()> {
         let log = match &self.log {
             Place::Here(log) => log.clone(),
             Place::Server(_) => match RealFiles::open(&self.volume.log) {
@@ -252,7 +255,7 @@ impl Parts {
             },
         };
         let bond = Bond::look(&self.name, (&self.volume, self.home.wearer()), &*log)?;
-        bond.map_or(Ok(()), |bond| bond.check_end(end))
+        bond.map_or(Ok(()), |bond| bond.check_ends(ends))
     }
 
     fn home_through_queue(&self, log: &LogClient) -> Outcome<HomeInUse> {

@@ -203,7 +203,7 @@ fn make_again(name: &str, volume: &VolumeConfig) -> Outcome<()> {
     let home = take_home(&volume.home)?;
     let service = format!("{VOLUME_PREFIX}{name}");
     let (medium, config) = (volume.medium(), volume.log_config());
-    let home = Some(whereabouts::Home::Held(&volume.home, &home));
+    let home = Some(whereabouts::Home::Opened(&volume.home, &home));
     let (log, is_of_store) = (volume.log.as_path(), false);
     let lost = Lost { service: &service, log, medium, config, home, is_of_store };
     lost.make_again_unserved().map(drop)

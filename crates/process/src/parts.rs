@@ -18,7 +18,7 @@ use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::shortage::AGAIN;
 use holdfast_config::{VolumeConfig, Way};
 use holdfast_io::Files;
-use holdfast_io::real::{RealFiles, RootMode};
+use holdfast_io::real::{RealFiles, RootNotes};
 use holdfast_keeper::orders::Server;
 use holdfast_log::{CommitError, OpenError};
 use holdfast_machine::advice::cure;

@@ -159,7 +159,7 @@ impl Cleaner {
         set_word(volume, words::WINDOW_END, finishing.unwrap_or(upto).0)?;
         volume.names_mut().never_come_home(&window.unmade);
         let mut applier = Applier::new(volume);
-        let bytes = applier.run(&window).map_err(|error| match (error, applier.blame) {
+        let bytes = applier.run(&window, upto).map_err(|error| match (error, applier.blame) {
             (error @ CleanError::Home { .. }, Some(blame)) => Stopped::Refused(error, blame, upto),
             (error, _) => Stopped::Error(error),
         })?;

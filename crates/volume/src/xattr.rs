@@ -14,7 +14,7 @@ use holdfast_io::acl::{ACCESS, Acl, DEFAULT};
 use holdfast_io::{Change, Held, Kind, XATTR_VALUE_BYTES_MAX};
 
 pub(crate) use gate::{Gate, clear, place};
-pub(crate) use overlay::{CAPABILITY, Found, Value, Xattrs, is_acl};
+pub(crate) use overlay::{CAPABILITY, Found, Value, Xattrs, is_acl, is_shadow};
 use overlay::{LISTS, Named, USER, space_of};
 
 use crate::error::Stop;
@@ -28,19 +28,20 @@ use crate::volume::DirectoryVolume;
 use crate::words;
 use holdfast_io::tree::{Asked, Errno, NodeId, ROOT, SetXattr};
 
-/// What Holdfast marks a home with, on its root. No program can see or change it.
+/// What Holdfast marks a home with, on its root.
 const OWN: [&[u8]; 2] = [b"user.holdfast.", b"trusted.holdfast."];
 
 const SET_GROUP_ID: u32 = 0o2000;
 
-fn is_own(node: NodeId, name: &[u8]) -> bool {
-    node == ROOT && OWN.iter().any(|own| name.starts_with(own))
+/// What no program can see or change.
+fn is_hidden(node: NodeId, name: &[u8]) -> bool {
+    is_shadow(name) || node == ROOT && OWN.iter().any(|own| name.starts_with(own))
 }
 
 /// Whether a node of this kind may be given such an attribute.
 fn check(node: NodeId, kind: Kind, name: &[u8]) -> Result<&'static [u8], Errno> {
     match space_of(name)? {
-        _ if is_own(node, name) => Err(Errno::PERM),
+        _ if is_hidden(node, name) => Err(Errno::PERM),
         USER if !matches!(kind, Kind::File | Kind::Directory) => Err(Errno::PERM),
         LISTS if kind == Kind::Symlink => Err(Errno::NOTSUP),
         LISTS if name == DEFAULT && kind != Kind::Directory => Err(Errno::ACCESS),
@@ -65,7 +66,7 @@ impl DirectoryVolume {
                 Err(Errno::NOTSUP) => Vec::new(),
                 listed => listed?,
             };
-            for name in listed.into_iter().filter(|name| !is_own(id, name)) {
+            for name in listed.into_iter().filter(|name| !is_hidden(id, name)) {
                 let list = if is_acl(&name) { held.xattr(&name)? } else { None };
                 known.insert(name.into(), list.map(Value::from));
             }
@@ -183,7 +184,7 @@ impl DirectoryVolume {
     ) -> Result<(), Errno> {
         self.change_named(id, |names, spot, body| {
             let space = space_of(name)?;
-            if is_own(id, name) {
+            if is_hidden(id, name) {
                 return Err(Errno::PERM.into());
             }
             match body.xattrs.has(name) {

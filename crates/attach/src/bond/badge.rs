@@ -10,9 +10,10 @@
 use super::boot::now_ns;
 use super::common::{hex, may_die_here};
 use holdfast_io::Files;
-use holdfast_io::real::{RealFiles, RootMode, SHADOWED};
+use holdfast_io::real::{RealFiles, RootNotes, SHADOWED};
 use rustix::fs::{
-    FileType, Mode, XattrFlags, fchmod, fgetxattr, fremovexattr, fsetxattr, fstat, fsync,
+    AtFlags, FileType, Mode, StatxFlags, XattrFlags, fchmod, fgetxattr, fremovexattr, fsetxattr,
+    fstat, fsync, statx,
 };
 use rustix::io::Errno;
 use std::io;
@@ -22,6 +23,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The attribute's name.
 pub(crate) const BADGE: &str = SHADOWED;
+
+/// The version that is written.
+const VERSION: u32 = 4;
+
+/// Stands for what nobody noted.
+const UNKNOWN: &str = "?";
 
 /// Longest badge that is read.
 const BADGE_BYTES_MAX: usize = 256;
@@ -55,6 +62,12 @@ pub struct Badge {
     /// while it is, or when it was given back complete: a log that ends below it is an older copy.
     /// 0 where nobody knows.
     pub log_end: u64,
+    /// The home has everything of the log up to this position: a log that has given back more had
+    /// another home. Nothing where nobody noted it.
+    pub applied: Option<u64>,
+    /// What tells the directory that it was given to from a copy of that: see [`birth`]. Nothing
+    /// where nobody noted it.
+    pub birth: Option<String>,
     /// The latest moment, by a clock that may have stepped back since, at which the home may have
     /// been touched by its volume; noted a moment late. Nanoseconds since 1970, 0 where nobody
     /// noted it.
@@ -65,8 +78,18 @@ impl Badge {
     /// That of a home that a log with this identity has just got.
     pub(crate) fn new(identity: [u8; 16], generation: u64) -> Badge {
         let (barrier, alone_since_ns, accepted_ns, log_end) = (Barrier::Open, 0, 0, 0);
-        let (identity, noted_ns) = (hex(identity), 0);
-        Badge { identity, generation, barrier, alone_since_ns, accepted_ns, log_end, noted_ns }
+        let (identity, noted_ns, applied, birth) = (hex(identity), 0, None, None);
+        Badge {
+            identity,
+            generation,
+            barrier,
+            alone_since_ns,
+            accepted_ns,
+            log_end,
+            applied,
+            birth,
+            noted_ns,
+        }
     }
 
     pub(super) fn text(&self) -> String {
@@ -76,8 +99,10 @@ impl Badge {
             Barrier::Closed(mode) => format!("closed:{mode:o}"),
         };
         let Badge { identity, generation, alone_since_ns, accepted_ns, log_end, .. } = self;
-        let ends = format!("{log_end} {}", self.noted_ns);
-        format!("3 {identity} {generation} {barrier} {alone_since_ns} {accepted_ns} {ends}")
+        let applied = self.applied.map_or(UNKNOWN.to_owned(), |it| it.to_string());
+        let birth = self.birth.as_deref().unwrap_or(UNKNOWN);
+        let ends = format!("{log_end} {} {applied} {birth}", self.noted_ns);
+        format!("{VERSION} {identity} {generation} {barrier} {alone_since_ns} {accepted_ns} {ends}")
     }
 
     pub(super) fn parse(text: &str) -> Option<Badge> {
@@ -88,13 +113,16 @@ impl Badge {
         let barrier = parse_barrier(words.next()?)?;
         let (alone_since_ns, accepted_ns) =
             (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        let (log_end, noted_ns) = match version {
-            // Nobody noted them.
-            "1" => (0, 0),
-            "2" => (words.next()?.parse().ok()?, 0),
-            "3" => (words.next()?.parse().ok()?, words.next()?.parse().ok()?),
-            _ => return None,
+        let version: u32 = version.parse().ok().filter(|it| (1..=VERSION).contains(it))?;
+        // What an earlier version did not note yet.
+        let mut since = |first: u32| if version < first { None } else { words.next() };
+        let log_end = since(2).map_or(Some(0), |word| word.parse().ok())?;
+        let noted_ns = since(3).map_or(Some(0), |word| word.parse().ok())?;
+        let applied = match since(4).unwrap_or(UNKNOWN) {
+            UNKNOWN => None,
+            word => Some(word.parse().ok()?),
         };
+        let birth = since(4).filter(|word| *word != UNKNOWN).map(str::to_owned);
         Some(Badge {
             identity,
             generation,
@@ -102,8 +130,15 @@ impl Badge {
             alone_since_ns,
             accepted_ns,
             log_end,
+            applied,
+            birth,
             noted_ns,
         })
+    }
+
+    /// That of a home which its log takes as it is, and has given this back.
+    pub(super) fn having(self, released: Option<u64>) -> Badge {
+        Badge { applied: self.applied.or(released), ..self }
     }
 }
 
@@ -122,6 +157,7 @@ fn parse_barrier(word: &str) -> Option<Barrier> {
 pub struct Wearer {
     home: OwnedFd,
     kind: FileType,
+    birth: Option<String>,
     badge: Mutex<Option<Badge>>,
 }
 
@@ -132,12 +168,25 @@ impl Wearer {
         let kind = FileType::from_raw_mode(fstat(&home)?.st_mode);
         // What the name of a device wears is gone with the run of the system.
         let badge = if kind == FileType::BlockDevice { None } else { read(&home)? };
-        Ok(Wearer { home, kind, badge: Mutex::new(badge) })
+        let birth = if kind == FileType::Directory { birth(&home) } else { None };
+        Ok(Wearer { home, kind, birth, badge: Mutex::new(badge) })
+    }
+
+    /// Whether the badge was given to another directory, of which this is a copy.
+    pub(super) fn is_copy(&self) -> bool {
+        let given_to = self.badge().and_then(|badge| badge.birth);
+        given_to.is_some() && self.birth.is_some() && given_to != self.birth
     }
 
     /// The badge.
     pub fn badge(&self) -> Option<Badge> {
         self.lock().clone()
+    }
+
+    /// Whether a badge can be kept there.
+    pub(super) fn can_wear(&self) -> bool {
+        let is_file = self.kind != FileType::BlockDevice;
+        is_file && !matches!(fgetxattr(&self.home, BADGE, &mut [0; 0]), Err(Errno::OPNOTSUPP))
     }
 
     /// The log that may have what the home lacks, if its badge says so.
@@ -160,7 +209,8 @@ impl Wearer {
         if self.kind == FileType::BlockDevice {
             return Ok(false);
         }
-        let badge = Badge { noted_ns: badge.noted_ns.max(now_ns()), ..badge };
+        let (noted_ns, birth) = (badge.noted_ns.max(now_ns()), self.birth.clone());
+        let badge = Badge { noted_ns, birth, ..badge };
         match fsetxattr(&self.home, BADGE, badge.text().as_bytes(), XattrFlags::empty()) {
             Ok(()) => {}
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM | Errno::INVAL) => return Ok(false),
@@ -224,6 +274,7 @@ impl Wearer {
         }
         self.change(|badge| {
             badge.log_end = log_end;
+            badge.applied = Some(log_end);
             // Nothing that the log may still change was touched: an earlier clock's word is over.
             badge.noted_ns = 0;
         })?;
@@ -284,8 +335,9 @@ impl AsFd for Wearer {
     }
 }
 
-/// To users of the volume its root has the bits that the badge keeps.
-impl RootMode for Wearer {
+/// To users of the volume its root has the bits that the badge keeps. Where a home keeps no badge,
+/// nothing is noted.
+impl RootNotes for Wearer {
     fn shown(&self) -> Option<u32> {
         match self.badge()?.barrier {
             Barrier::Closed(mode) => Some(mode),
@@ -296,6 +348,21 @@ impl RootMode for Wearer {
     fn keep(&self, mode: u32) -> io::Result<()> {
         self.change(|badge| badge.barrier = Barrier::Closed(mode))
     }
+
+    fn came_home(&self, log_position: u64) -> io::Result<()> {
+        self.change(|badge| badge.applied = Some(log_position))
+    }
+}
+
+/// What tells a directory from a copy of it that was made name by name: its number, and when it was
+/// made. A copy of its whole file system has the same, and the same numbers of all files.
+fn birth(home: &OwnedFd) -> Option<String> {
+    let what = StatxFlags::INO | StatxFlags::BTIME;
+    let found = statx(home, "", AtFlags::EMPTY_PATH, what).ok()?;
+    let has_time = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BTIME);
+    let (seconds, ns) = (found.stx_btime.tv_sec, found.stx_btime.tv_nsec);
+    let time = if has_time { format!("{seconds}.{ns}") } else { UNKNOWN.to_owned() };
+    Some(format!("{}:{time}", found.stx_ino))
 }
 
 /// The badge that a home wears. Where none can be kept, there is none.

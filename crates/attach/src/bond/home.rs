@@ -52,6 +52,15 @@ pub(crate) struct HomeNote {
     pub place: Place,
     /// The run of the system in which the two were brought together.
     pub boot: String,
+    /// The log was made again from memory, and nobody knew which home it had: one that wears its
+    /// badge, whatever else the note says.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_unknown: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// What tells a home without a badge from another.
@@ -107,6 +116,8 @@ pub(crate) struct Found {
     pub place: Place,
     /// Its permission bits.
     pub mode: u32,
+    /// The badge was given to another directory, of which this is a copy.
+    pub is_copy: bool,
 }
 
 /// Why a home is not taken for the log's.
@@ -122,6 +133,10 @@ pub(crate) enum Fault {
     OlderLog(u64),
     /// The log ends here, and its home has been where it went on to there.
     ShorterLog { end: u64, was: u64 },
+    /// It is a copy, made file by file, of the home whose files the log knows by number.
+    Copied,
+    /// It has the log up to here, and the log has given back what is below there.
+    Behind { has: u64, released: u64 },
     /// It has no badge, and is not what it was.
     OtherPlace,
     /// The barrier was taken away by hand.
@@ -147,8 +162,8 @@ pub(crate) fn judge(
             Err(Fault::Unknown)
         }
         (None, Note::Missing) => Ok(()),
-        (Some(badge), Note::Found(note)) => judge_badge(badge, note, found.mode),
-        (None, Note::Found(note)) if note.has_badge => Err(Fault::NoBadge),
+        (Some(badge), Note::Found(note)) => judge_badge(badge, note, found),
+        (None, Note::Found(note)) if note.has_badge || note.is_unknown => Err(Fault::NoBadge),
         (None, Note::Found(note)) => {
             let may_be = found.place.may_be(&note.place, note.boot == boot);
             if may_be || note.is_complete { Ok(()) } else { Err(Fault::OtherPlace) }
@@ -156,14 +171,18 @@ pub(crate) fn judge(
     }
 }
 
-fn judge_badge(badge: &Badge, note: &HomeNote, mode: u32) -> Result<(), Fault> {
+fn judge_badge(badge: &Badge, note: &HomeNote, found: &Found) -> Result<(), Fault> {
+    let mode = found.mode;
     // The note is written first, so no badge is ever of a later attachment.
-    if badge.generation > note.generation {
+    if badge.generation > note.generation && !note.is_unknown {
         return Err(Fault::OlderLog(badge.generation));
     }
     let oldest = note.generation - u64::from(note.is_begun);
-    if !note.is_complete && badge.generation < oldest {
+    if !note.is_complete && !note.is_unknown && badge.generation < oldest {
         return Err(Fault::OlderCopy(badge.generation));
+    }
+    if !note.is_complete && found.is_copy {
+        return Err(Fault::Copied);
     }
     match badge.barrier {
         Barrier::Closed(_) if mode != 0 => Err(Fault::Entered(mode)),
@@ -223,7 +242,7 @@ impl<'a> Bond<'a> {
         judge(&hex(self.identity), &self.note, &self.found, &self.boot.id)?;
         // Who opens a log that cannot be opened says why.
         let foreseen = self.is_doubtful().then(|| self.foresee().ok()).flatten();
-        foreseen.map_or(Ok(()), |log| self.judge_end(log.durable.get()))
+        foreseen.map_or(Ok(()), |log| self.judge_ends(&Ends::of(&log)))
     }
 
     /// What an attachment would find of the log and its memory.
@@ -256,16 +275,27 @@ impl<'a> Bond<'a> {
             && self.note.found().is_some_and(|note| !note.is_complete)
     }
 
-    fn judge_end(&self, end: u64) -> Result<(), Fault> {
+    fn judge_ends(&self, ends: &Ends) -> Result<(), Fault> {
         let of_this = |badge: &&Badge| badge.identity == hex(self.identity);
-        let was = self.found.badge.as_ref().filter(of_this).map_or(0, |badge| badge.log_end);
-        if end < was { Err(Fault::ShorterLog { end, was }) } else { Ok(()) }
+        let Some(badge) = self.found.badge.as_ref().filter(of_this) else { return Ok(()) };
+        let (end, was) = (ends.durable, badge.log_end);
+        if end < was {
+            return Err(Fault::ShorterLog { end, was });
+        }
+        // A log that has come home as a whole may be brought together with any earlier home.
+        let is_complete = self.note.found().is_some_and(|note| note.is_complete);
+        match (badge.applied, ends.released) {
+            (Some(has), Some(released)) if has < released && !is_complete => {
+                Err(Fault::Behind { has, released })
+            }
+            _ => Ok(()),
+        }
     }
 
-    /// Refuses a log that ends before the place that it had got to with this home. That place is
-    /// known where the log is open, or has been read.
-    pub fn check_end(&self, end: u64) -> Outcome<()> {
-        self.judge_end(end).map_err(|fault| self.refusal(&fault))
+    /// Refuses a log that ends before the place that it had got to with this home, and a home that
+    /// lacks what the log has given back. Both are known where the log is open, or has been read.
+    pub fn check_ends(&self, ends: &Ends) -> Outcome<()> {
+        self.judge_ends(ends).map_err(|fault| self.refusal(&fault))
     }
 
     /// Since when only others can have changed the home, as far as it tells itself, and up to when
@@ -290,16 +320,17 @@ impl<'a> Bond<'a> {
         }
     }
 
-    /// Brings the two together once more. `end` is where whoever looked at log and memory found the
-    /// log's end: what could still refuse them comes before anything is noted.
-    pub(crate) fn bind(&self, end: u64) -> Outcome<()> {
+    /// Brings the two together once more. `ends` is what whoever looked at log and memory found:
+    /// what could still refuse them comes before anything is noted.
+    pub(crate) fn bind(&self, ends: &Ends) -> Outcome<()> {
         self.check()?;
-        self.check_end(end)?;
+        self.check_ends(ends)?;
         if self.note == Note::Missing {
             let (name, home) = (self.name, self.home.display());
             tracing::info!("{home} is noted as the home of volume {name}");
         }
-        self.renew(self.found.badge.clone(), || self.fresh_badge())
+        let worn = self.found.badge.clone().map(|badge| badge.having(ends.released));
+        self.renew(worn, || self.fresh_badge().having(ends.released))
     }
 
     /// Takes the home for the log's, whatever it was.
@@ -329,7 +360,8 @@ impl<'a> Bond<'a> {
         let is_worn = kept.is_some() && !self.wearer.is_directory();
         if let (true, Some(note)) = (is_worn, before) {
             let (path, boot) = (self.home.to_owned(), self.boot.id.clone());
-            let note = HomeNote { is_complete: false, path, boot, ..note.clone() };
+            let note =
+                HomeNote { is_complete: false, is_unknown: false, path, boot, ..note.clone() };
             return self.put(&note);
         }
         let generation = self.last_generation() + 1;
@@ -343,6 +375,7 @@ impl<'a> Bond<'a> {
             path: self.home.to_owned(),
             place: self.found.place.clone(),
             boot: self.boot.id.clone(),
+            is_unknown: false,
         };
         self.put(&note)?;
         let badge = kept.unwrap_or_else(made);
@@ -412,65 +445,93 @@ impl<'a> Bond<'a> {
     }
 
     fn refusal(&self, fault: &Fault) -> Problem {
-        let (name, home) = (self.name, self.home.display());
-        let what = format!("bringing volume {name} and its home together");
+        let what = format!("bringing volume {} and its home together", self.name);
+        let why = format!("{}; {}", self.why(fault), self.describe_unapplied());
+        Problem::new(Exit::Damaged, what, why, self.way_on(fault))
+    }
+
+    fn why(&self, fault: &Fault) -> String {
+        let (home, note) = (self.home.display(), self.note.found());
+        let noted = note.map_or(0, |note| note.generation);
+        match fault {
+            Fault::NoBadge | Fault::OtherPlace => {
+                let empty =
+                    if self.wearer.is_empty() { "an empty directory" } else { "another one" };
+                let known = note.filter(|note| !note.is_unknown);
+                let last = |note: &HomeNote| format!(", last {}", note.path.display());
+                let before = known.map_or(String::new(), last);
+                format!("{home} is not the home that its log knows{before}, but {empty}")
+            }
+            Fault::OtherLog(other) => format!("{home} is the home of another log, {other}"),
+            Fault::OlderCopy(generation) => format!(
+                "{home} is an older copy of the home, of attachment {generation}, and the log was \
+                 at {noted} with it"
+            ),
+            Fault::OlderLog(generation) => format!(
+                "{home} is newer than this log: the two were brought together {generation} times, \
+                 and this is a copy of the log from attachment {noted}"
+            ),
+            Fault::ShorterLog { end, was } => format!(
+                "{home} is newer than this log, which ends at LSN {end}: with this home it had got \
+                 to LSN {was}"
+            ),
+            Fault::Copied => format!(
+                "{home} is a copy of the home, made file by file, and the log knows files of the \
+                 home by their numbers"
+            ),
+            Fault::Behind { has, released } => format!(
+                "{home} is an older copy of the home: it has what the log had up to LSN {has}, and \
+                 the log has given back what it had up to LSN {released}"
+            ),
+            Fault::Entered(mode) => format!(
+                "somebody gave {home} the permissions {mode:o} while the log had what it lacks, \
+                 and may have changed it"
+            ),
+            Fault::Unknown => format!(
+                "the file \"{NAME}\" beside the log is gone or damaged, and its copy too: whether \
+                 {home} is as this log left it cannot be told"
+            ),
+        }
+    }
+
+    fn way_on(&self, fault: &Fault) -> String {
+        let name = self.name;
         let right = format!("if this is the right home, `holdfast volume accept {name} --home`");
-        let unapplied = self.describe_unapplied();
-        let empty = if self.wearer.is_empty() { "an empty directory" } else { "another one" };
-        let note = self.note.found();
-        let before = note.map_or(String::new(), |note| format!(", last {}", note.path.display()));
-        let (why, remedy) = match fault {
-            Fault::NoBadge | Fault::OtherPlace => (
-                format!(
-                    "{home} is not the home that its log knows{before}, but {empty}; {unapplied}"
-                ),
-                format!(
-                    "mount the file system of the right one or put it back, then try again; {right}"
-                ),
+        match fault {
+            Fault::NoBadge | Fault::OtherPlace => format!(
+                "mount the file system of the right one or put it back, then try again; {right}"
             ),
-            Fault::OtherLog(other) => (
-                format!("{home} is the home of another log, {other}; {unapplied}"),
-                format!("correct home or log; {right}"),
+            Fault::OtherLog(_) => format!("correct home or log; {right}"),
+            Fault::OlderCopy(_) | Fault::Behind { .. } => {
+                format!("put the newest one back; {right}")
+            }
+            Fault::OlderLog(_) | Fault::ShorterLog { .. } => {
+                format!("put the newest log back; {}", choose(name))
+            }
+            Fault::Copied => format!(
+                "put that home back, and copy it once it is given back; or, if it is gone, \
+                 `holdfast volume accept {name} --keep home` goes on with the copy as it is, and \
+                 puts the log aside"
             ),
-            Fault::OlderCopy(generation) => (
-                format!(
-                    "{home} is an older copy of the home, of attachment {generation}, and the log \
-                     was at {} with it; {unapplied}",
-                    note.map_or(0, |note| note.generation)
-                ),
-                format!("put the newest one back; {right}"),
-            ),
-            Fault::OlderLog(generation) => (
-                format!(
-                    "{home} is newer than this log: the two were brought together {generation} \
-                     times, and this is a copy of the log from attachment {}; {unapplied}",
-                    note.map_or(0, |note| note.generation)
-                ),
-                format!("put the newest log back; {}", choose(name)),
-            ),
-            Fault::ShorterLog { end, was } => (
-                format!(
-                    "{home} is newer than this log, which ends at LSN {end}: with this home it \
-                     had got to LSN {was}; {unapplied}"
-                ),
-                format!("put the newest log back; {}", choose(name)),
-            ),
-            Fault::Entered(mode) => (
-                format!(
-                    "somebody gave {home} the permissions {mode:o} while the log had what it \
-                     lacks, and may have changed it; {unapplied}"
-                ),
-                choose(name),
-            ),
-            Fault::Unknown => (
-                format!(
-                    "the file \"{NAME}\" beside the log is gone or damaged, and its copy too: \
-                     whether {home} is as this log left it cannot be told; {unapplied}"
-                ),
-                format!("put one of them back; {right}"),
-            ),
-        };
-        Problem::new(Exit::Damaged, what, why, remedy)
+            Fault::Entered(_) => choose(name),
+            Fault::Unknown => format!("put one of them back; {right}"),
+        }
+    }
+}
+
+/// Where a log begins and ends, for its home.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends {
+    /// What is below this the log has given back: its home has it. Nothing if nobody can tell.
+    pub released: Option<u64>,
+    /// Up to here its device has it.
+    pub durable: u64,
+}
+
+impl Ends {
+    /// Of a log that was looked at.
+    pub fn of(log: &Foreseen) -> Ends {
+        Ends { released: Some(log.released.get()), durable: log.durable.get() }
     }
 }
 
@@ -494,43 +555,78 @@ fn soon_ns() -> i64 {
 fn look_at(home: impl AsFd, wearer: &Wearer) -> io::Result<Found> {
     let stat = fstat(&home)?;
     let (badge, mode) = (wearer.badge(), stat.st_mode & 0o7777);
-    Ok(Found { badge, place: Place::of(&home, &stat)?, mode })
+    Ok(Found { badge, place: Place::of(&home, &stat)?, mode, is_copy: wearer.is_copy() })
 }
 
-/// Notes the home anew where a log has lost its note of it, or is about to be made again, while the
-/// home wears the log's badge: that of the attachment that goes on.
+/// Notes the home anew where a log has lost its note of it, or is about to be made again: the home
+/// that wears the log's badge, that of the attachment that goes on; or, if it can wear none, one
+/// that has been served from then on.
 pub fn note_again(
     log: &dyn Files,
     identity: [u8; 16],
-    (path, home): (&Path, &OwnedFd),
+    home: (&Path, &OwnedFd),
+    was_served: bool,
 ) -> Outcome<()> {
     let noted = || -> io::Result<()> {
-        let found = look_at(home, &Wearer::of(home)?)?;
-        let Some(badge) = found.badge.filter(|badge| badge.identity == hex(identity)) else {
-            return Ok(());
+        let is_known = match get::<HomeNote>(log, NAME)? {
+            Note::Missing => false,
+            Note::Found(note) => !note.is_unknown,
+            Note::Unreadable => true,
         };
-        if !matches!(get::<HomeNote>(log, NAME)?, Note::Missing) {
-            return Ok(());
+        match note_of(identity, home, was_served)?.filter(|_| !is_known) {
+            Some(note) => put(log, NAME, &note),
+            None => Ok(()),
         }
-        put(
-            log,
-            NAME,
-            &HomeNote {
-                format: FORMAT,
-                identity: badge.identity,
-                generation: badge.generation,
-                is_begun: false,
-                has_badge: true,
-                is_complete: false,
-                path: path.to_owned(),
-                place: found.place,
-                boot: Boot::current()?.id,
-            },
-        )
     };
-    noted().map_err(|error| {
-        let what = format!("noting home {} beside its log again", path.display());
-        Problem::new(Exit::Failed, what, &error, cure(&error, "the log's disk"))
+    noted().map_err(|error| not_noted(identity, &error))
+}
+
+/// Notes beside a log that is about to be made again that nobody knows its home, unless it has a
+/// note of that.
+pub fn note_unknown(log: &dyn Files, identity: [u8; 16]) -> Outcome<()> {
+    let noted = || match get::<HomeNote>(log, NAME)? {
+        Note::Missing => put(log, NAME, &unknown(identity)?),
+        Note::Found(_) | Note::Unreadable => Ok(()),
+    };
+    noted().map_err(|error| not_noted(identity, &error))
+}
+
+fn not_noted(identity: [u8; 16], error: &io::Error) -> Problem {
+    let what = format!("noting the home of log {} beside it again", hex(identity));
+    Problem::new(Exit::Failed, what, error, cure(error, "the log's disk"))
+}
+
+/// The note of this home, if it is certain that it is the log's.
+fn note_of(
+    identity: [u8; 16],
+    (path, home): (&Path, &OwnedFd),
+    was_served: bool,
+) -> io::Result<Option<HomeNote>> {
+    let wearer = Wearer::of(home)?;
+    let found = look_at(home, &wearer)?;
+    let badge = found.badge.filter(|badge| badge.identity == hex(identity));
+    if badge.is_none() && (!was_served || wearer.can_wear()) {
+        return Ok(None);
+    }
+    let (has_badge, generation) = (badge.is_some(), badge.map_or(1, |badge| badge.generation));
+    let (path, place) = (path.to_owned(), found.place);
+    let note = unknown(identity)?;
+    Ok(Some(HomeNote { has_badge, generation, path, place, is_unknown: false, ..note }))
+}
+
+/// The note of a log whose home nobody knows.
+fn unknown(identity: [u8; 16]) -> io::Result<HomeNote> {
+    Ok(HomeNote {
+        format: FORMAT,
+        identity: hex(identity),
+        generation: 1,
+        is_begun: false,
+        has_badge: true,
+        is_complete: false,
+        path: PathBuf::new(),
+        place: Place { is_device: false, number: 0, serial: String::new() },
+        boot: Boot::current()?.id,
+        is_unknown: true,
     })
 }
 

@@ -29,11 +29,12 @@ fn home_note() -> HomeNote {
         path: "/home".into(),
         place: place(),
         boot: "a".into(),
+        is_unknown: false,
     }
 }
 
 fn found(badge: Option<Badge>) -> Found {
-    Found { badge, place: place(), mode: 0o700 }
+    Found { badge, place: place(), mode: 0o700, is_copy: false }
 }
 
 fn judge_home(note: &Note<HomeNote>, found: &Found) -> Result<(), Fault> {
@@ -85,6 +86,14 @@ fn an_older_copy_of_a_complete_home_may_be_used() {
     let note = Note::Found(HomeNote { is_complete: true, ..home_note() });
     assert_eq!(judge_home(&note, &found(Some(Badge::new(LOG, 3)))), Ok(()));
     assert_eq!(judge_home(&note, &found(None)), Err(Fault::NoBadge));
+}
+
+#[test]
+fn a_copy_of_a_home_that_lacks_something_is_refused_and_one_of_a_complete_home_is_not() {
+    let copied = Found { is_copy: true, ..found(Some(Badge::new(LOG, 5))) };
+    assert_eq!(judge_home(&Note::Found(home_note()), &copied), Err(Fault::Copied));
+    let complete = HomeNote { is_complete: true, ..home_note() };
+    assert_eq!(judge_home(&Note::Found(complete), &copied), Ok(()));
 }
 
 #[test]

@@ -8,7 +8,7 @@
 
 use crate::commands::making::{aloud, refuse_mounted};
 use crate::output::{Output, Progress};
-use holdfast_attach::bond::{Bond, Loss, RegionNote};
+use holdfast_attach::bond::{Bond, Ends, Loss, RegionNote};
 use holdfast_attach::foreseen::{Seen, changed_by_others, foresee};
 use holdfast_attach::foreseen::{changed_home, paths_text};
 use holdfast_attach::home::Home;
@@ -87,7 +87,7 @@ pub(super) fn check(config: &Config, name: &str, output: Output) -> Outcome<()> 
     let say = || progress.say(&format!("{name}: reading every frame of the log"));
     let (log, seen) = aloud(say, || check.look())?;
     drop(progress);
-    check.end(&home, seen.log.durable.get())?;
+    check.ends(&home, &Ends::of(&seen.log))?;
     let memory = seen.region.as_ref().map(|region| Memory::of(region, seen.log.ring));
     let loss = check.loss(seen.loss);
     let lost = loss.as_ref().map_or(String::new(), |loss| format!("\n  before  {}", loss.text()));
@@ -131,10 +131,10 @@ impl Check<'_> {
         }
     }
 
-    /// Whether the log reaches what the home has had of it.
-    fn end(&self, home: &OwnedFd, end: u64) -> Outcome<()> {
+    /// Whether the log reaches what the home has had of it, and the home what the log gave back.
+    fn ends(&self, home: &OwnedFd, ends: &Ends) -> Outcome<()> {
         let bond = Bond::look(self.name, (self.volume, home), &self.files)?;
-        bond.map_or(Ok(()), |bond| bond.check_end(end))
+        bond.map_or(Ok(()), |bond| bond.check_ends(ends))
     }
 
     /// What an attachment would find, and whether the log's disk has what it should have. One that

@@ -45,8 +45,12 @@ impl Loop {
     }
 
     pub(crate) fn mount(&mut self, point: PathBuf) {
+        self.mount_as("ext4", point);
+    }
+
+    pub(crate) fn mount_as(&mut self, file_system: &str, point: PathBuf) {
         fs::create_dir_all(&point).unwrap();
-        mount(&self.device, &point, "ext4", MountFlags::empty(), None).unwrap();
+        mount(&self.device, &point, file_system, MountFlags::empty(), None).unwrap();
         self.mounted = Some(point);
     }
 }

@@ -24,7 +24,7 @@ use super::file_systems::copies_on_write;
 use super::held::RealHeld;
 use super::limits::{allocation_below, inode_numbers, limits_below, room_unit_below, syncs_all};
 use super::open_file::RealFile;
-use super::root::{Root, RootMode};
+use super::root::{Root, RootNotes};
 use super::stat::{node_type, permissions, space_of};
 use crate::path::{check, check_both};
 use crate::{
@@ -59,12 +59,12 @@ impl RealFiles {
         RealFiles::of(root, None)
     }
 
-    /// [`Self::from_fd`] with the root's permission bits kept elsewhere.
-    pub fn with_root_mode(root: OwnedFd, mode: Arc<dyn RootMode>) -> RealFiles {
-        RealFiles::of(root, Some(mode))
+    /// [`Self::from_fd`] with notes of the root.
+    pub fn with_root_notes(root: OwnedFd, notes: Arc<dyn RootNotes>) -> RealFiles {
+        RealFiles::of(root, Some(notes))
     }
 
-    fn of(fd: OwnedFd, mode: Option<Arc<dyn RootMode>>) -> RealFiles {
+    fn of(fd: OwnedFd, notes: Option<Arc<dyn RootNotes>>) -> RealFiles {
         RealFiles {
             root: Arc::new(Root {
                 fd,
@@ -72,7 +72,7 @@ impl RealFiles {
                 encrypted: OnceLock::new(),
                 numbers: OnceLock::new(),
                 room_unit_bytes: OnceLock::new(),
-                mode,
+                notes,
             }),
         }
     }
@@ -298,6 +298,11 @@ impl Files for RealFiles {
 
     fn sync_all(&self) -> io::Result<()> {
         Ok(syncfs(&self.root.fd)?)
+    }
+
+    fn note_came_home(&self, log_position: u64) -> io::Result<bool> {
+        let Some(notes) = &self.root.notes else { return Ok(false) };
+        notes.came_home(log_position).map(|()| true)
     }
 
     fn has_sync_all(&self) -> bool {

@@ -14,7 +14,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::open_file::RealFile;
-use super::root::{Root, RootMode};
+use super::root::{Root, RootNotes};
 use super::stat::{describe_open, entry_of, owner, permissions, times};
 use super::{raw, xattr};
 use crate::acl::{self, Acl};
@@ -35,8 +35,8 @@ pub(super) struct RealHeld {
 
 impl RealHeld {
     /// What keeps the bits of it that users see, and these, where they are not with it.
-    fn kept(&self) -> Option<(&dyn RootMode, u32)> {
-        let kept = self.root.mode.as_deref().filter(|_| self.is_root)?;
+    fn kept(&self) -> Option<(&dyn RootNotes, u32)> {
+        let kept = self.root.notes.as_deref().filter(|_| self.is_root)?;
         Some((kept, kept.shown()?))
     }
 
@@ -67,7 +67,7 @@ impl RealHeld {
 
     /// An access list of the root: the directory gets it without the bits that users are to see,
     /// and these are kept with its mode.
-    fn set_root_list(&self, (kept, shown): (&dyn RootMode, u32), value: &[u8]) -> io::Result<()> {
+    fn set_root_list(&self, (kept, shown): (&dyn RootNotes, u32), value: &[u8]) -> io::Result<()> {
         let Some(list) = Acl::decode(value) else { return Err(Errno::INVAL.into()) };
         xattr::set(&self.through(), acl::ACCESS, &list.with_mode(0).encode())?;
         kept.keep(shown & !0o777 | list.mode())

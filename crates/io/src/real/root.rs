@@ -10,12 +10,15 @@ use std::sync::{Arc, OnceLock};
 use super::stat::describe_open;
 use crate::InodeNumbers;
 
-/// Where the permission bits of a root are kept while its directory has others.
-pub trait RootMode: std::fmt::Debug + Send + Sync {
+/// What is noted of a root: its permission bits while its directory has others, and how far its
+/// log has come home.
+pub trait RootNotes: std::fmt::Debug + Send + Sync {
     /// Those that users see; `None` if the directory has its own.
     fn shown(&self) -> Option<u32>;
     /// Keeps other bits for users. They are durable once the directory is synced.
     fn keep(&self, mode: u32) -> io::Result<()>;
+    /// Everything of its log up to there is below it. That is durable once the directory is synced.
+    fn came_home(&self, log_position: u64) -> io::Result<()>;
 }
 
 /// The directory that all paths begin at.
@@ -30,8 +33,8 @@ pub(super) struct Root {
     pub(super) numbers: OnceLock<InodeNumbers>,
     /// And what room is given in there.
     pub(super) room_unit_bytes: OnceLock<u64>,
-    /// Where its permission bits are kept, if not with it.
-    pub(super) mode: Option<Arc<dyn RootMode>>,
+    /// What is noted of it, if anything is.
+    pub(super) notes: Option<Arc<dyn RootNotes>>,
 }
 
 impl Root {

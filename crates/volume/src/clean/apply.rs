@@ -174,7 +174,7 @@ impl<'a> Applier<'a> {
     }
 
     /// Applies the window and makes it durable. Returns the bytes written.
-    pub(crate) fn run(&mut self, window: &Window) -> Result<u64, CleanError> {
+    pub(crate) fn run(&mut self, window: &Window, upto: Lsn) -> Result<u64, CleanError> {
         let contents = &window.contents;
         let listed = |contents: &Contents| contents.xattrs.contains_key(DEFAULT);
         self.relisted =
@@ -195,6 +195,7 @@ impl<'a> Applier<'a> {
         for (path, at_ns) in &window.directory_times {
             self.set_directory_time(path, *at_ns)?;
         }
+        self.note_came_home(upto)?;
         if self.unsynced || self.together {
             let fail = |error| CleanError::home(Act::Sync, Path::new(""), error);
             self.home.sync_all().map_err(fail)?;
@@ -203,6 +204,17 @@ impl<'a> Applier<'a> {
             self.sync_directories()?;
         }
         Ok(self.bytes)
+    }
+
+    /// The home is told how far it has the log before the log gives that back, and durably with the
+    /// window: a home that says less is an older copy.
+    fn note_came_home(&mut self, upto: Lsn) -> Result<(), CleanError> {
+        let root = PathBuf::new();
+        let noted = self.home.note_came_home(upto.get());
+        if noted.map_err(|error| CleanError::home(Act::Change, &root, error))? {
+            self.directories.insert(root);
+        }
+        Ok(())
     }
 
     /// Changes names under the tree's lock, so that nobody looks for a file in between.
@@ -509,7 +521,12 @@ impl<'a> Applier<'a> {
         }
         let exchanged = self.hold(names, nodes[0], &one).and_then(|first| {
             let second = self.hold(names, nodes[1], &other)?;
+            let were = [first.metadata()?, second.metadata()?];
             self.home.exchange(&one, &other)?;
+            [&first, &second]
+                .iter()
+                .zip(were)
+                .try_for_each(|(held, was)| keep_time(&***held, &was))?;
             self.changed_inode(names, nodes[0], &*first)?;
             self.changed_inode(names, nodes[1], &*second)
         });
@@ -649,6 +666,14 @@ impl<'a> Applier<'a> {
         self.directories.insert(path);
         Ok(())
     }
+}
+
+/// Some file systems, XFS among them, take it for a change of a directory that it is exchanged.
+fn keep_time(held: &dyn Held, was: &Metadata) -> io::Result<()> {
+    if was.kind != Kind::Directory || held.metadata()?.modified_ns == was.modified_ns {
+        return Ok(());
+    }
+    held.change(&Change { modified_ns: Some(was.modified_ns), ..Change::default() })
 }
 
 /// Makes extended attributes durable by themselves. What is neither file nor directory has no sync,

@@ -51,6 +51,7 @@ use crate::extents::{Piece, Source};
 use crate::own::ORPHANS_NAME;
 use crate::record::{Op, Record};
 use crate::room_unit::RoomUnit;
+use crate::xattr::is_shadow;
 
 /// What a barrier counts as, which is a sync or two: a part of what a window is.
 pub(crate) const BARRIER_WORK_BYTES: u64 = 256 << 10;
@@ -745,6 +746,8 @@ impl Window {
                     self.note_owner(record, uid);
                 }
             }
+            // An earlier version took the second name of a list for an attribute.
+            Op::SetXattr { name, .. } | Op::RemoveXattr { name } if is_shadow(name) => {}
             Op::SetXattr { name, value } => {
                 contents.xattrs.insert(name.to_vec(), Some(value.to_vec()));
             }

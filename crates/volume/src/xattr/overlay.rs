@@ -28,6 +28,15 @@ pub(super) const ENTRY_BYTES: usize = 32;
 /// What a file's contents are trusted with. Any change of them takes it away.
 pub(crate) const CAPABILITY: &[u8] = b"security.capability";
 
+/// By these names XFS shows both lists a second time. What is written to one of them replaces the
+/// list.
+const SHADOWS: [&[u8]; 2] = [b"trusted.SGI_ACL_FILE", b"trusted.SGI_ACL_DEFAULT"];
+
+/// True for an attribute that is another one's second name.
+pub(crate) fn is_shadow(name: &[u8]) -> bool {
+    SHADOWS.contains(&name)
+}
+
 /// True for the two attributes whose value the tree itself goes by.
 pub(crate) fn is_acl(name: &[u8]) -> bool {
     name == ACCESS || name == DEFAULT

@@ -1,0 +1,250 @@
+//! A copy of a home that lacks what the log gave back, and a home that its log does not know, are
+//! refused: what was acknowledged is there, or somebody is told what is not.
+
+use crate::block::Loop;
+use crate::fixture::{Fixture, NAME, wait_until};
+use crate::seeds::{Random, for_seeds};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+const SEEDS: u64 = 3;
+const STEPS: u32 = 10;
+
+fn write_synced(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::File::open(path).unwrap().sync_all().unwrap();
+}
+
+fn copy(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-a").args([from, to]).status().unwrap();
+    assert!(copied.success());
+}
+
+/// Until nothing but marks of the log's own is left to be applied.
+fn wait_until_home(fixture: &Fixture) {
+    let is_home = || fixture.status()["unapplied_bytes"].as_u64().is_some_and(|it| it <= 8192);
+    wait_until(is_home, || fixture.status().to_string());
+}
+
+/// Changes of a volume, and copies of its home from between them.
+struct World {
+    fixture: Fixture,
+    expected: BTreeMap<String, String>,
+    copies: u32,
+}
+
+impl World {
+    fn step(&mut self, random: &mut Random) -> String {
+        match random.below(8) {
+            0..4 => {
+                let (name, text) = (random.below(6).to_string(), random.below(1 << 30).to_string());
+                write_synced(&self.fixture.mount().join(&name), &text);
+                let told = format!("write {name}");
+                self.expected.insert(name, text);
+                told
+            }
+            4 => {
+                wait_until_home(&self.fixture);
+                "wait until it is home".into()
+            }
+            5 => {
+                sleep(Duration::from_millis(random.below(400)));
+                "wait".into()
+            }
+            6 => {
+                copy(&self.fixture.home(), &self.fixture.path(&format!("copy-{}", self.copies)));
+                self.copies += 1;
+                "copy the home".into()
+            }
+            _ => {
+                self.fixture.kill_all();
+                self.fixture.serve();
+                self.check();
+                "kill all, serve".into()
+            }
+        }
+    }
+
+    fn check(&self) {
+        for (name, text) in &self.expected {
+            let found = fs::read_to_string(self.fixture.mount().join(name));
+            assert_eq!(found.unwrap(), *text, "{name}");
+        }
+    }
+
+    /// Puts a copy in the place of the home: it is refused, or nothing is missing.
+    fn try_copy(&mut self, number: u64) -> &'static str {
+        self.fixture.kill_all();
+        let (home, right) = (self.fixture.home(), self.fixture.path("right"));
+        fs::rename(&home, &right).unwrap();
+        fs::rename(self.fixture.path(&format!("copy-{number}")), &home).unwrap();
+        match self.fixture.try_to_serve() {
+            None => {
+                self.check();
+                "taken"
+            }
+            Some(refused) => {
+                refused.expect(6, &["copy of the home", "back"]);
+                self.fixture.holdfast(&["umount", NAME]).expect(6, &["copy of the home"]);
+                self.fixture.holdfast(&["volume", "check", NAME]).expect(6, &["copy of the home"]);
+                fs::remove_dir_all(&home).unwrap();
+                fs::rename(&right, &home).unwrap();
+                self.fixture.serve();
+                self.check();
+                "refused"
+            }
+        }
+    }
+}
+
+#[test]
+fn a_copy_of_a_home_that_lacks_what_the_log_gave_back_is_refused_and_the_newest_is_whole() {
+    for_seeds("a_copy_of_a_home_that_lacks", SEEDS, |seed| {
+        let mut random = Random::new(seed);
+        let (fixture, expected, copies) = (Fixture::made(), BTreeMap::new(), 0);
+        let mut world = World { fixture, expected, copies };
+        world.fixture.serve();
+        let mut done: Vec<String> = (0..STEPS).map(|_| world.step(&mut random)).collect();
+        if world.copies > 0 {
+            let tried = world.try_copy(random.below(world.copies.into()));
+            done.push(tried.into());
+        }
+        println!("seed {seed}: {done:?}");
+        assert_eq!(world.fixture.stop(), Some(0), "{}", world.fixture.keeper_log());
+        for (name, text) in &world.expected {
+            let found = fs::read_to_string(world.fixture.home().join(name));
+            assert_eq!(found.unwrap(), *text, "{name} at home");
+        }
+    });
+}
+
+/// A home in a file system of its own, of which copies are made as a whole.
+fn on_a_disk(fixture: &mut Fixture, image: &Path) -> (Loop, PathBuf) {
+    let device = mounted(image, &fixture.path("disk"));
+    let home = fixture.path("disk").join("home");
+    fs::create_dir(&home).unwrap();
+    fixture.reconfigure(&format!("{:?}", fixture.home()), &format!("{home:?}"));
+    fixture.holdfast(&["volume", "make", NAME]).succeeded();
+    (device, home)
+}
+
+fn mounted(image: &Path, point: &Path) -> Loop {
+    let mut device = Loop::over(image);
+    device.mount(point.to_owned());
+    device
+}
+
+fn run(program: &str, arguments: &[&Path]) {
+    assert!(Command::new(program).args(arguments).status().unwrap().success(), "{program}");
+}
+
+#[test]
+fn a_file_system_from_before_changes_came_home_is_refused_in_the_same_attachment() {
+    for has_come_home_before in [false, true] {
+        let mut fixture = Fixture::new();
+        let (image, old) = (fixture.path("image"), fixture.path("image.old"));
+        fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
+        run("mkfs.ext4", &[Path::new("-qF"), &image]);
+        let (device, home) = on_a_disk(&mut fixture, &image);
+        fixture.serve();
+        if has_come_home_before {
+            write_synced(&fixture.mount().join("f"), "older");
+            wait_until_home(&fixture);
+        }
+        run("sync", &[Path::new("-f"), &home]);
+        run("cp", &[&image, &old]);
+        write_synced(&fixture.mount().join("f"), "kept");
+        let is_home = || fs::read(home.join("f")).is_ok_and(|it| it == b"kept");
+        wait_until(is_home, || fixture.status().to_string());
+        wait_until_home(&fixture);
+        fixture.kill_all();
+        drop(device);
+        let copy = mounted(&old, &fixture.path("disk"));
+        let refused = fixture.try_to_serve().expect("it is refused");
+        refused.expect(6, &["older copy of the home", "put the newest one back"]);
+        fixture.holdfast(&["volume", "check", NAME]).expect(6, &["older copy of the home"]);
+        // Somebody may say all the same that this is the home.
+        fixture.holdfast(&["volume", "accept", NAME, "--home"]).succeeded();
+        fixture.serve();
+        write_synced(&fixture.mount().join("g"), "newer");
+        assert_eq!(fixture.stop(), Some(0));
+        assert_eq!(fs::read(home.join("g")).unwrap(), b"newer");
+        drop(copy);
+    }
+}
+
+#[test]
+fn a_copy_of_a_home_is_kept_when_somebody_says_so() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    write_synced(&fixture.mount().join("f"), "1");
+    wait_until_home(&fixture);
+    copy(&fixture.home(), &fixture.path("copy"));
+    fixture.kill_all();
+    fs::rename(fixture.home(), fixture.path("right")).unwrap();
+    fs::rename(fixture.path("copy"), fixture.home()).unwrap();
+    let words = ["made file by file", "accept v --keep home"];
+    fixture.try_to_serve().expect("it is refused").expect(6, &words);
+    fixture.holdfast(&["volume", "accept", NAME, "--keep", "home"]).succeeded();
+    fixture.serve();
+    assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"1");
+    assert_eq!(fixture.stop(), Some(0));
+}
+
+/// A volume with something in its home, and with something that is in memory alone; everybody is
+/// dead, and its log is gone.
+fn without_log() -> Fixture {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    write_synced(&fixture.mount().join("older"), "1");
+    assert_eq!(fixture.stop(), Some(0));
+    fixture.serve();
+    fixture.kill_all_after(|mount| write_synced(&mount.join("newer"), "2"));
+    fs::rename(fixture.log(), fixture.path("log.away")).unwrap();
+    fixture
+}
+
+#[test]
+fn a_log_that_is_made_again_knows_its_home_and_is_applied_to_no_other() {
+    for stranger in [None, Some("theirs")] {
+        let mut fixture = without_log();
+        fs::rename(fixture.home(), fixture.path("right")).unwrap();
+        fs::create_dir(fixture.home()).unwrap();
+        stranger.into_iter().for_each(|it| fs::write(fixture.home().join(it), "theirs").unwrap());
+        let words = ["is not the home that its log knows", "put it back"];
+        fixture.holdfast(&["volume", "mend", NAME]).expect(6, &words);
+        fixture.holdfast(&["umount", NAME]).expect(6, &words);
+        fixture.try_to_serve().expect("it is refused").expect(6, &words);
+        assert!(!fixture.home().join("newer").exists(), "nothing was applied");
+        fs::remove_dir_all(fixture.home()).unwrap();
+        fs::rename(fixture.path("right"), fixture.home()).unwrap();
+        fixture.serve();
+        for (name, text) in [("older", "1"), ("newer", "2")] {
+            assert_eq!(fs::read_to_string(fixture.mount().join(name)).unwrap(), text);
+        }
+        assert_eq!(fixture.stop(), Some(0), "{}", fixture.keeper_log());
+    }
+}
+
+#[test]
+fn a_log_is_not_made_again_beside_whoever_has_its_memory() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    write_synced(&fixture.mount().join("f"), "1");
+    let config = fixture.config_text();
+    let other = config
+        .replace(&*fixture.log().to_string_lossy(), &fixture.path("other-log").to_string_lossy())
+        .replace(&*fixture.home().to_string_lossy(), &fixture.path("other").to_string_lossy())
+        .replace(&*fixture.mount().to_string_lossy(), &fixture.path("there").to_string_lossy());
+    fixture.configure(&other);
+    ["other", "there"].iter().for_each(|it| fs::create_dir(fixture.path(it)).unwrap());
+    let refused = fixture.holdfast(&["volume", "mend", NAME]);
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    assert!(!fixture.path("other-log").join("catalogue").exists(), "no second log was made");
+    fixture.configure(&config);
+    assert_eq!(fixture.stop(), Some(0));
+}
