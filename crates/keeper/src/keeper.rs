@@ -16,6 +16,7 @@ pub use crate::progress::Progress;
 use crate::attached::Attached;
 use crate::attempt::Attempt;
 use crate::control::protocol::{Answer, Command};
+use crate::control::told;
 use crate::disks::DiskFronts;
 use crate::kept_disks::KeptDisks;
 use crate::last_word::LastWord;
@@ -68,7 +69,8 @@ const WAITING: &str = "waiting for the server";
 /// Where the configuration comes from.
 #[derive(Debug)]
 pub enum Source {
-    /// Read anew for every mount, so that volumes can be added to a running keeper.
+    /// From the root on. Read anew for every mount, so that volumes can be added to a running
+    /// keeper.
     File(PathBuf),
     /// As given.
     Fixed(Box<Config>),
@@ -412,6 +414,19 @@ impl Keeper {
         self.server().map_or(Ok(()), |server| server.wait_until_begun(refuse))
     }
 
+    /// The configuration that it was started with, if that is a file.
+    pub(crate) fn configuration(&self) -> Option<String> {
+        match &self.source {
+            Source::File(path) => Some(told(path)),
+            Source::Fixed(_) => None,
+        }
+    }
+
+    /// Where it is asked.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
     fn config(&self) -> Outcome<Config> {
         match &self.source {
             Source::File(path) => configuration::load(path),
@@ -603,6 +618,7 @@ impl Keeper {
         let keeper = KeeperStatus {
             is_ending: self.is_ending(),
             waits_for: self.waits_for(),
+            configuration: self.configuration(),
             problem: self.changed_settings(&config),
             ..keeper
         };

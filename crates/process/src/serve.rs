@@ -58,8 +58,8 @@ impl Running {
         let lock = KeeperLock::take(&socket)?;
         stay_when_memory_is_short();
         confine_keeper(config.standby.is_some());
-        let keeper =
-            Arc::new(Keeper::new(Source::File(config_path.to_owned()), socket.clone(), manager));
+        let file = std::path::absolute(config_path).unwrap_or_else(|_| config_path.to_owned());
+        let keeper = Arc::new(Keeper::new(Source::File(file), socket.clone(), manager));
         stop_on_signals(&keeper)?;
         keeper.end_in_any_case()?;
         Ok(Running { config, socket, keeper, _lock: lock })

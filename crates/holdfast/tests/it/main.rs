@@ -93,3 +93,4 @@ mod upgrades;
 mod vital;
 mod watchdog;
 mod ways;
+mod whose_keeper;
