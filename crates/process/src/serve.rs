@@ -84,6 +84,7 @@ pub(super) fn run(running: Running) -> Outcome<()> {
     let config = keeper.begin_as_kept(config);
     let mut refused = Vec::new();
     let begun = begin_all(&keeper, &config, &mut refused);
+    keeper.without_section().iter().for_each(|memory| tracing::warn!("{memory}"));
     if begun.is_ok() {
         keeper.manager().ready();
         serve_until_stopped(&keeper, refused);

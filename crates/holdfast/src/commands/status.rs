@@ -51,5 +51,6 @@ fn without_keeper(config: &Config) -> StatusReport {
     let power = config.keeper.power;
     let one = |(name, volume): (&String, _)| VolumeStatus::unattached(name, volume, power);
     let volumes = config.volumes.iter().map(one).collect();
-    StatusReport::new(None, volumes).with(config, None, None, &BTreeMap::new())
+    let report = StatusReport::new(None, volumes).with(config, None, None, &BTreeMap::new());
+    report.beside(config.media())
 }

@@ -68,6 +68,7 @@ mod remedies;
 mod rename_loop;
 mod reserved;
 mod run;
+mod sectionless;
 mod sections_drawn;
 #[path = "../../../front/tests/vhost_user/seeds.rs"]
 mod seeds;
