@@ -15,7 +15,7 @@ use holdfast_machine::mounts::views::{View, views};
 use holdfast_machine::mounts::{Mount, all_mounts, leads_to};
 use holdfast_machine::places::{Place, Within, within};
 use holdfast_machine::processes::{HELD_UP, LONG};
-use holdfast_volume::{own, unfitness};
+use holdfast_volume::{namelessness, own, unfitness};
 use rustix::fs::{FileType, StatVfsMountFlags, fstat, fstatvfs};
 use rustix::io::Errno;
 use std::fs::File;
@@ -36,7 +36,11 @@ pub fn refuse_strange(what: &str, (path, home): (&Path, &OwnedFd)) -> Outcome<()
 
 /// Refuses a home whose file system does not keep what programs would be told that they have.
 pub fn refuse_unfit(what: &str, (path, home): (&Path, &OwnedFd)) -> Outcome<()> {
-    let found = directory(home).and_then(|files| files.map_or(Ok(None), |it| unfitness(&it)));
+    let look = |files: RealFiles| match unfitness(&files)? {
+        Some(why) => Ok(Some(why)),
+        None => namelessness(&files),
+    };
+    let found = directory(home).and_then(|files| files.map_or(Ok(None), look));
     let found = found.map_err(|error| unseen(what, path, &error))?;
     let Some(why) = found else { return Ok(()) };
     let why = format!("{} cannot be the home of a volume: {why}", path.display());

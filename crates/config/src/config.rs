@@ -58,6 +58,9 @@ pub struct Config {
     /// The other hosts that could serve all this, if there are any.
     #[serde(default)]
     pub standby: Option<StandbyConfig>,
+    /// The file that says all this, from the root on; none if it was said otherwise.
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
 }
 
 /// `[keeper]`
@@ -98,7 +101,7 @@ impl Config {
         })?;
         let checked = Config::parse(&text).and_then(|config| {
             config.check_no_place_twice(shared)?;
-            Ok(config)
+            Ok(Config { file: std::path::absolute(path).ok(), ..config })
         });
         checked.map_err(|why| {
             let what = format!("understanding the configuration {}", path.display());

@@ -8,7 +8,10 @@ mod client;
 pub(crate) mod connect;
 pub(crate) mod protocol;
 mod server;
+mod whose_file;
 
 pub use client::{Asking, KeeperProcess, ask, is_there};
 pub use protocol::{Answer, Command};
 pub use server::Server;
+pub use whose_file::refuse_other_file;
+pub(crate) use whose_file::told;

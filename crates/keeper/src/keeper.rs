@@ -16,6 +16,7 @@ pub use crate::progress::Progress;
 use crate::attached::Attached;
 use crate::attempt::Attempt;
 use crate::control::protocol::{Answer, Command};
+use crate::control::told;
 use crate::disks::DiskFronts;
 use crate::kept_disks::KeptDisks;
 use crate::last_word::LastWord;
@@ -23,6 +24,7 @@ use crate::memory::Memories;
 use crate::progress::{LOOK_EVERY, PROGRESS_EVERY, Refuse};
 use crate::remains::Remains;
 use crate::report::{KeeperStatus, StatusReport, UPGRADE, VolumeStatus};
+use crate::sectionless::{Sectionless, sectionless};
 use crate::server::ServerLife;
 use crate::supervisor::Supervised;
 use crate::supervisor::snapshot::{Snapshot, State};
@@ -39,6 +41,7 @@ use holdfast_machine::found::verdict;
 use holdfast_machine::mounts::elsewhere::{FileSystem, PASSING, copies_text};
 use holdfast_machine::service_manager::ServiceManager;
 use holdfast_machine::threads::during;
+use holdfast_memory::Medium;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -68,7 +71,8 @@ const WAITING: &str = "waiting for the server";
 /// Where the configuration comes from.
 #[derive(Debug)]
 pub enum Source {
-    /// Read anew for every mount, so that volumes can be added to a running keeper.
+    /// From the root on. Read anew for every mount, so that volumes can be added to a running
+    /// keeper.
     File(PathBuf),
     /// As given.
     Fixed(Box<Config>),
@@ -412,6 +416,19 @@ impl Keeper {
         self.server().map_or(Ok(()), |server| server.wait_until_begun(refuse))
     }
 
+    /// The configuration that it was started with, if that is a file.
+    pub(crate) fn configuration(&self) -> Option<String> {
+        match &self.source {
+            Source::File(path) => Some(told(path)),
+            Source::Fixed(_) => None,
+        }
+    }
+
+    /// Where it is asked.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
     fn config(&self) -> Outcome<Config> {
         match &self.source {
             Source::File(path) => configuration::load(path),
@@ -603,6 +620,7 @@ impl Keeper {
         let keeper = KeeperStatus {
             is_ending: self.is_ending(),
             waits_for: self.waits_for(),
+            configuration: self.configuration(),
             problem: self.changed_settings(&config),
             ..keeper
         };
@@ -615,7 +633,23 @@ impl Keeper {
         );
         let look = |(process, pid): (String, u32)| Confined::look(&process, pid);
         report.processes = report.pids().into_iter().filter_map(look).collect();
-        Ok(report)
+        Ok(report.beside(self.media(&config)))
+    }
+
+    /// Memory that no section of the configuration has, and nobody else.
+    pub fn without_section(&self) -> Vec<Sectionless> {
+        self.config().map_or_else(|_| Vec::new(), |config| sectionless(self.media(&config)))
+    }
+
+    /// The memory of all that is configured by now, that was when the keeper began, or that it has.
+    fn media(&self, config: &Config) -> impl Iterator<Item = Medium> {
+        let begun = self.begun.get().into_iter().flat_map(Config::media);
+        let attached = self.lock().clone().into_values().filter_map(Entry::here);
+        let attached = attached.map(|it| it.volume.medium());
+        let kept = self.remains.names().into_iter().filter_map(|name| self.remains.was(&name));
+        let kept = kept.map(|it| it.medium());
+        let all: Vec<Medium> = config.media().chain(begun).chain(attached).chain(kept).collect();
+        all.into_iter()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {

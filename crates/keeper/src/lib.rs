@@ -37,6 +37,7 @@ pub mod pulse;
 mod remains;
 pub mod report;
 mod restart;
+mod sectionless;
 mod server;
 mod settings;
 mod signs;

@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const THEN: &str = "nothing is lost while the keeper runs, which holds the memory";
 
 /// Between the name that memory could not have and a number: where it was left.
-const ASIDE: &str = ".held-";
+pub(crate) const ASIDE: &str = ".held-";
 
 /// All memory that the keeper holds, by its name. It outlives whatever serves it.
 #[derive(Debug, Default)]

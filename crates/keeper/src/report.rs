@@ -23,12 +23,14 @@ pub(crate) use volume::NOT_MADE;
 pub use volume::{ATTACHING, OUT_OF_PLACE, VolumeStatus};
 pub(crate) use words::UPGRADE;
 
+use crate::sectionless::{Sectionless, sectionless};
 use crate::server::snapshot::ServerSnapshot;
 use crate::supervisor::snapshot::Snapshot;
 use disk::DiskStatus;
 use holdfast_config::Config;
 use holdfast_config::problem::Outcome;
 use holdfast_machine::confinement::Confined;
+use holdfast_memory::Medium;
 use serde::{Deserialize, Serialize};
 use served::{LogStatus, ServerStatus};
 use snapshot::SnapshotStatus;
@@ -67,6 +69,9 @@ pub struct StatusReport {
     /// What is refused to each process that runs, as the kernel says.
     #[serde(default)]
     pub processes: Vec<Confined>,
+    /// Memory that no section of the configuration has, and nobody else.
+    #[serde(default)]
+    pub without_section: Vec<Sectionless>,
     /// How everything is: `serving`, `degraded`, `not_running`, `no_answer`; the exit code says the
     /// same.
     #[serde(default)]
@@ -84,6 +89,7 @@ impl StatusReport {
     pub fn new(keeper: Option<KeeperStatus>, volumes: Vec<VolumeStatus>) -> StatusReport {
         let (server, logs, disks) = (None, Vec::new(), Vec::new());
         let (tables, snapshots, processes) = (Vec::new(), Vec::new(), Vec::new());
+        let without_section = Vec::new();
         let (health, troubles, no_answer) = (Health::default(), Vec::new(), None);
         StatusReport {
             schema: SCHEMA,
@@ -95,6 +101,7 @@ impl StatusReport {
             tables,
             snapshots,
             processes,
+            without_section,
             health,
             troubles,
             no_answer,
@@ -116,6 +123,12 @@ impl StatusReport {
         self.tables = TableStatus::all(config, had, snapshot);
         self.snapshots = SnapshotStatus::all(config, had, snapshot);
         self.server = server.map(|(socket, snapshot)| ServerStatus::new(socket, snapshot));
+        self
+    }
+
+    /// With the memory that is there beside what is known.
+    pub fn beside(mut self, known: impl Iterator<Item = Medium>) -> Self {
+        self.without_section = sectionless(known);
         self
     }
 

@@ -55,8 +55,8 @@ pub fn refuse_kept_by_another(what: &str, front_end: Option<u32>) -> Outcome<()>
     }
     let why = format!("another keeper, process {pid}, serves it at socket {shown}");
     let remedy = format!(
-        "nothing was changed; set keeper.socket to that and ask it, or have it give everything \
-         back and end: `kill -TERM {pid}`"
+        "nothing was changed; set keeper.socket to that and ask it, with the configuration that it \
+         was started with; or have it give everything back and end: `kill -TERM {pid}`"
     );
     Err(Problem::new(Exit::InUse, what, why, remedy))
 }

@@ -58,8 +58,8 @@ impl Running {
         let lock = KeeperLock::take(&socket)?;
         stay_when_memory_is_short();
         confine_keeper(config.standby.is_some());
-        let keeper =
-            Arc::new(Keeper::new(Source::File(config_path.to_owned()), socket.clone(), manager));
+        let file = std::path::absolute(config_path).unwrap_or_else(|_| config_path.to_owned());
+        let keeper = Arc::new(Keeper::new(Source::File(file), socket.clone(), manager));
         stop_on_signals(&keeper)?;
         keeper.end_in_any_case()?;
         Ok(Running { config, socket, keeper, _lock: lock })
@@ -84,6 +84,7 @@ pub(super) fn run(running: Running) -> Outcome<()> {
     let config = keeper.begin_as_kept(config);
     let mut refused = Vec::new();
     let begun = begin_all(&keeper, &config, &mut refused);
+    keeper.without_section().iter().for_each(|memory| tracing::warn!("{memory}"));
     if begun.is_ok() {
         keeper.manager().ready();
         serve_until_stopped(&keeper, refused);

@@ -2,12 +2,13 @@
 //!
 //! Promise: what every program relies on is tried out before a home is believed: permissions and
 //! times of a file, those of a directory, a rename, a removal, names that differ in case alone, and
-//! one that is no text.
+//! one that is no text; of a directory also whether anything can be made there at all.
 //! Never: leaves what was tried behind, but for a death, after which it goes with the volume's own;
 //! refuses a home that has no room to be asked.
 
 use std::io;
 
+use holdfast_io::tree::Errno;
 use holdfast_io::{Change, Files, Kind, Metadata};
 
 use crate::own::{self, make_unless_there, on_scratch, remove_if_there};
@@ -117,6 +118,31 @@ fn unfitness_of_names(home: &dyn Files) -> io::Result<Option<&'static str>> {
     let is_there = home.read_dir(own::NAME.as_ref())?.iter().any(|it| it.name == own::ODD_NAME);
     home.remove_file(&path)?;
     Ok((!is_there).then_some("its file system changes names"))
+}
+
+/// Why a directory that nothing else is found against can be no volume's home: the kernel shows it,
+/// and nobody makes anything there. One that is one file takes no names either, and may be a disk.
+///
+/// # Errors
+/// The home's own.
+pub fn namelessness(home: &dyn Files) -> io::Result<Option<String>> {
+    if home.metadata(own::NAME.as_ref()).is_ok() {
+        return Ok(None);
+    }
+    match own::make(home) {
+        Ok(()) => own::remove(home, None).map(|()| None),
+        Err(error) if takes_no_name(&error) => Ok(Some(format!(
+            "nothing can be made in it ({error}): it is the kernel's own, immutable, or gone"
+        ))),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Whether a home that refuses a name so takes none. Rights are another matter: whoever has more of
+/// them may make it.
+fn takes_no_name(error: &io::Error) -> bool {
+    let ways = [Errno::NOENT, Errno::PERM, Errno::NOSYS, Errno::INVAL, Errno::NOTSUP];
+    ways.iter().any(|errno| error.raw_os_error() == Some(errno.0))
 }
 
 fn is_refusal(error: &io::Error) -> bool {

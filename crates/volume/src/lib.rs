@@ -80,7 +80,7 @@ pub use clean::error::{Act, CleanError};
 pub use clean::room::keep_room_aside;
 pub use direct::{DirectVolume, VolumeConfig};
 pub use error::VolumeError;
-pub use fitness::unfitness;
+pub use fitness::{namelessness, unfitness};
 pub use others::{Left, Told, Unapplied, changed_by_others};
 pub use record::RecordFault;
 pub use touched::touching;

@@ -79,13 +79,24 @@ pub(super) fn make_log_of(
         refuse_unfit(&what, (&volume.home, home))?;
         refuse_unwritable(&what, (&volume.home, home))?;
     }
+    prepare_cache(home, (name, volume))?;
+    make_log_in(&format!("volume {name}"), &volume.log, &volume.log_config(), say)?;
+    bind_new((name, volume), home, made)
+}
+
+/// Gives the home to a log that was made in its place, however the home is.
+pub(super) fn bind_made(name: &str, config: &Config) -> Outcome<()> {
+    let (volume, home) = (config.volume(name)?, take_to_make(name, config)?);
+    prepare_cache(&home, (name, volume))?;
+    bind_new((name, volume), &home, Made::OfHome)
+}
+
+fn prepare_cache(home: &OwnedFd, (name, volume): (&str, &VolumeConfig)) -> Outcome<()> {
     let of_cache = home.try_clone().map_err(|error| {
         let what = format!("taking home {}", volume.home.display());
         Problem::new(Exit::Failed, what, error, "see whether descriptors ran out")
     })?;
-    cached::prepare(name, volume, &Home::taken(&volume.home, of_cache)?)?;
-    make_log_in(&format!("volume {name}"), &volume.log, &volume.log_config(), say)?;
-    bind_new((name, volume), home, made)
+    cached::prepare(name, volume, &Home::taken(&volume.home, of_cache)?)
 }
 
 /// Refuses a home that another log may have changes of: one whose file system is not mounted, for

@@ -42,7 +42,7 @@ pub(crate) fn upgrade(config: &Path, command: UpgradeCommand, output: Output) ->
 /// Sends one request to the keeper and prints its answer.
 pub(super) fn ask_and_print(config: &Config, command: Command, output: Output) -> Outcome<()> {
     let mut progress = Progress::new();
-    let answer = ask(&config.keeper.socket, command, &mut |text| progress.say(text));
+    let answer = ask(config, command, &mut |text| progress.say(text));
     drop(progress);
     match answer? {
         Answer::Text(text) => output.done(&text),

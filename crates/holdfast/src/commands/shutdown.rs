@@ -20,15 +20,14 @@ const ASK_EVERY: Duration = Duration::from_secs(2);
 /// Has the keeper give every volume back and end.
 pub(crate) fn shutdown(config: &Path, output: Output) -> Outcome<()> {
     let config = configuration::load(config)?;
-    let socket = &config.keeper.socket;
-    let keeper = KeeperProcess::at(socket);
+    let keeper = KeeperProcess::at(&config.keeper.socket);
     let mut progress = Progress::new();
-    let mut asking = Asking::begin(socket, Command::Shutdown)?;
+    let mut asking = Asking::begin(&config, Command::Shutdown)?;
     if let Answer::Text(text) = asking.answer(&mut |text| progress.say(text))? {
         progress.say(&text);
     }
     while !keeper.has_ended_within(ASK_EVERY) {
-        progress.say(&waits_for(socket));
+        progress.say(&waits_for(&config));
     }
     drop(progress);
     // It knows what it has brought home, and what has a name that looks like it.
@@ -38,8 +37,8 @@ pub(crate) fn shutdown(config: &Path, output: Output) -> Outcome<()> {
 }
 
 /// What the keeper waits for, for people.
-fn waits_for(socket: &Path) -> String {
-    let report = match ask(socket, Command::Status, &mut |_| {}) {
+fn waits_for(config: &Config) -> String {
+    let report = match ask(config, Command::Status, &mut |_| {}) {
         Ok(Answer::Status(report)) => report.keeper,
         _ => None,
     };

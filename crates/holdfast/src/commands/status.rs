@@ -9,7 +9,7 @@ use crate::output::Output;
 use holdfast_config::Config;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
-use holdfast_keeper::control::{Answer, Command, ask};
+use holdfast_keeper::control::{Answer, Command, ask, refuse_other_file};
 use holdfast_keeper::report::{StatusReport, VolumeStatus};
 use holdfast_machine::configuration;
 use std::collections::BTreeMap;
@@ -18,8 +18,8 @@ use std::path::Path;
 /// Prints the status of everything.
 pub(crate) fn status(config: &Path, output: Output) -> Outcome<Exit> {
     let config = configuration::load(config)?;
-    let report = match ask(&config.keeper.socket, Command::Status, &mut |_| {}) {
-        Ok(Answer::Status(report)) => *report,
+    let report = match ask(&config, Command::Status, &mut |_| {}) {
+        Ok(Answer::Status(report)) => of_another_file(&config, *report),
         Ok(Answer::Text(why)) => {
             let what = "reading the status";
             return Err(Problem::new(Exit::Failed, what, why, "use the keeper's version"));
@@ -35,10 +35,22 @@ pub(crate) fn status(config: &Path, output: Output) -> Outcome<Exit> {
     Ok(report.health.exit())
 }
 
+/// What a keeper tells. That it is another one's comes first of what is not well.
+fn of_another_file(config: &Config, mut report: StatusReport) -> StatusReport {
+    let Some(keeper) = &mut report.keeper else { return report };
+    let (mine, theirs) = (config.file.as_deref(), keeper.configuration.as_deref());
+    if let Err(other) = refuse_other_file("asking", mine, theirs) {
+        let own = keeper.problem.take().map_or_else(String::new, |own| format!("; {own}"));
+        keeper.problem = Some(format!("{}: {}{own}", other.why, other.remedy));
+    }
+    report
+}
+
 /// What configuration and regions tell.
 fn without_keeper(config: &Config) -> StatusReport {
     let power = config.keeper.power;
     let one = |(name, volume): (&String, _)| VolumeStatus::unattached(name, volume, power);
     let volumes = config.volumes.iter().map(one).collect();
-    StatusReport::new(None, volumes).with(config, None, None, &BTreeMap::new())
+    let report = StatusReport::new(None, volumes).with(config, None, None, &BTreeMap::new());
+    report.beside(config.media())
 }

@@ -107,7 +107,7 @@ fn have_taken_up(
     let begun = Instant::now();
     loop {
         let mount = Command::Mount { name: name.to_owned() };
-        match ask(&config.keeper.socket, mount, &mut |text| progress.say(text)) {
+        match ask(config, mount, &mut |text| progress.say(text)) {
             Err(problem)
                 if volume.way == Way::Queue
                     && problem.exit == Exit::InUse

@@ -8,7 +8,7 @@ use crate::output::{Output, Progress};
 use holdfast_config::Config;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
-use holdfast_keeper::control::{Answer, Command, ask};
+use holdfast_keeper::control::{Answer, Command, ask, refuse_other_file};
 use holdfast_keeper::report::{ATTACHING, VolumeStatus};
 use holdfast_machine::configuration;
 use std::path::Path;
@@ -49,8 +49,10 @@ pub(crate) fn wait(config: &Path, name: &str, output: Output) -> Outcome<()> {
 }
 
 fn look(config: &Config, name: &str) -> Outcome<Seen> {
-    let answer = ask(&config.keeper.socket, Command::Status, &mut |_| {})?;
+    let answer = ask(config, Command::Status, &mut |_| {})?;
     let Answer::Status(report) = answer else { return Ok(Seen::Not) };
+    let theirs = report.keeper.as_ref().and_then(|keeper| keeper.configuration.as_deref());
+    refuse_other_file(&format!("waiting for volume {name}"), config.file.as_deref(), theirs)?;
     let volume = report.volumes.iter().find(|volume| volume.name == name);
     let is_ending = report.keeper.is_some_and(|keeper| keeper.is_ending);
     Ok(match volume.map(|volume| volume.state.as_str()) {
@@ -83,7 +85,7 @@ fn refuse_elsewhere(config: &Config, served: &VolumeStatus) -> Outcome<()> {
 /// Asks for it; that somebody else has just done so is as good.
 fn mount(config: &Config, name: &str, progress: &mut Progress) -> Outcome<()> {
     let command = Command::Mount { name: name.to_owned() };
-    match ask(&config.keeper.socket, command, &mut |text| progress.say(text)) {
+    match ask(config, command, &mut |text| progress.say(text)) {
         Err(problem) if problem.exit == Exit::InUse => {
             std::thread::sleep(LOOK_EVERY);
             // It may have been mounted since it was looked at.

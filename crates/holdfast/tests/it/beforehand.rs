@@ -2,7 +2,7 @@
 //! refused for, what a user may not look at.
 
 use crate::bound::Bound;
-use crate::fixture::{Fixture, NAME, copy_program};
+use crate::fixture::{Fixture, NAME, NO_REGIONS, REGIONS, copy_program};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
@@ -129,7 +129,11 @@ fn as_nobody(fixture: &Fixture, words: &[&str]) -> String {
     }
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program);
-    command.env("HOLDFAST_CONFIG", fixture.config()).args(words).stdin(Stdio::null());
+    command
+        .env("HOLDFAST_CONFIG", fixture.config())
+        .env(REGIONS, NO_REGIONS)
+        .args(words)
+        .stdin(Stdio::null());
     let output = command.output().unwrap();
     String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
 }

@@ -1,7 +1,7 @@
 //! The borders of a volume: its home, its memory and its past. What is not what the log knows is
 //! refused by name, and each way on that a refusal names works.
 
-use crate::fixture::{Fixture, NAME, kill, wait_until};
+use crate::fixture::{Ended, Fixture, NAME, kill, wait_until};
 use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -351,6 +351,55 @@ fn a_home_that_is_kept_is_kept_however_often_the_command_is_killed_on_the_way() 
     assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"by hand");
     assert_eq!(mode_of(&fixture.home()), 0o755);
     fixture.holdfast(&["volume", "check", NAME]).succeeded();
+}
+
+#[test]
+fn a_home_that_is_kept_is_kept_at_whatever_step_the_command_died() {
+    const KEEP_HOME: [&str; 5] = ["volume", "accept", NAME, "--keep", "home"];
+    for has_log in [true, false] {
+        for step in 1.. {
+            let mut fixture = killed();
+            if !has_log {
+                fs::remove_dir_all(fixture.log()).unwrap();
+            }
+            let mut command = fixture.command();
+            command.args(KEEP_HOME).env("HOLDFAST_TEST_REPLACES_UNTIL", step.to_string());
+            let died = Ended::of(command.output().unwrap());
+            assert!(matches!(died.code, None | Some(0)), "step {step}: {died:?}");
+            let is_over = died.code.is_some();
+            let told = format!("has a log: {has_log}, dead at {step}");
+            if !is_over {
+                fixture.holdfast(&KEEP_HOME).succeeded();
+            }
+            let beside = fs::read_dir(fixture.path("")).unwrap().map(|it| it.unwrap().file_name());
+            let beside: Vec<_> = beside.map(|name| name.into_string().unwrap()).collect();
+            let asides: Vec<_> = beside.iter().filter(|it| it.starts_with("log.aside-")).collect();
+            let is_whole = |name: &&&String| {
+                let log = fixture.path(name);
+                fixture.holdfast(&["log", "verify", log.to_str().unwrap()]).code == Some(0)
+            };
+            let whole = asides.iter().filter(is_whole).count();
+            assert!(whole >= usize::from(has_log), "{told}: {beside:?}");
+            assert!(!beside.contains(&"log.coming".to_owned()), "{told}: {beside:?}");
+            fixture.serve();
+            write_synced(&fixture.mount().join("g"), "goes on");
+            assert_eq!(fixture.stop(), Some(0), "{told}");
+            assert_eq!(fs::read(fixture.home().join("g")).unwrap(), b"goes on", "{told}");
+            remove_memory_aside(&fixture);
+            if is_over {
+                assert!(step > if has_log { 4 } else { 1 }, "no step is missed: {step}");
+                break;
+            }
+        }
+    }
+}
+
+fn remove_memory_aside(fixture: &Fixture) {
+    let start = format!("{}.aside-", fixture.region.display());
+    let beside = fs::read_dir(fixture.region.parent().unwrap()).unwrap();
+    let beside = beside.map(|entry| entry.unwrap().path());
+    let asides = beside.filter(|path| path.to_str().is_some_and(|it| it.starts_with(&start)));
+    asides.for_each(|path| fs::remove_file(path).unwrap());
 }
 
 #[test]

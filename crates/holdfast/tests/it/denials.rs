@@ -8,7 +8,7 @@ use holdfast_io::fake::Random;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// What is denied, or changed on the way, though the home can be a volume's.
 const DENIED: [&[&str]; 6] = [
@@ -154,6 +154,26 @@ fn a_home_that_was_moved_to_where_it_cannot_be_is_refused_before_anything_comes_
     fixture.holdfast(&["volume", "accept", NAME, "--keep", "home"]).succeeded();
     fixture.serve();
     assert_eq!(fixture.stop(), Some(0));
+}
+
+/// What the kernel shows as files is of many kinds, and no list has them all.
+#[test]
+fn a_home_in_which_nothing_can_be_made_is_refused_before_a_log_is_made() {
+    for kind in ["proc", "sysfs", "debugfs", "securityfs", "cgroup2", "devpts", "mqueue"] {
+        let fixture = Fixture::new();
+        let mut command = Command::new("mount");
+        command.args(["-t", kind, "none"]).arg(fixture.home()).stderr(Stdio::null());
+        if !command.status().unwrap().success() {
+            println!("no {kind} here: it is not tested");
+            continue;
+        }
+        let refused = fixture.holdfast(&["volume", "make", NAME]);
+        refused.expect(2, &["cannot be the home of a volume", "name a home on ext4"]);
+        assert!(!fixture.log().exists(), "{kind}");
+        assert!(!fixture.home().join(".holdfast").exists(), "{kind}");
+        fixture.take_mounts_away();
+        fixture.holdfast(&["volume", "make", NAME]).succeeded();
+    }
 }
 
 /// A home that counts each further name of a file as an inode.

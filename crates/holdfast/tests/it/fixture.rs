@@ -22,6 +22,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The longest that any test may take. Some wait for a disk, most take a second.
 const WATCH: Duration = Duration::from_secs(300);
 
+/// Says where the regions are that have no path: what other tests left is not seen.
+pub(crate) const REGIONS: &str = "HOLDFAST_TEST_REGIONS";
+
+/// Where none are.
+pub(crate) const NO_REGIONS: &str = "/dev/shm/holdfast-test-no-regions";
+
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// The way in of every volume: the same tests are run by each.
@@ -149,6 +155,13 @@ impl Fixture {
         path.into()
     }
 
+    /// Where the regions would be that the configuration gives no path.
+    pub(crate) fn regions(&self) -> PathBuf {
+        let mut path = self.region.clone().into_os_string();
+        path.push("-regions");
+        path.into()
+    }
+
     pub(crate) fn config(&self) -> PathBuf {
         self.path("holdfast.toml")
     }
@@ -199,6 +212,7 @@ impl Fixture {
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
         command.env("HOLDFAST_CONFIG", self.config());
+        command.env(REGIONS, self.regions());
         if let Some(run) = &self.run {
             command.env("HOLDFAST_TEST_BOOT", run);
         }
@@ -318,7 +332,7 @@ impl Fixture {
     pub(crate) fn serve_behind(&mut self, program: &str, arguments: &[&str]) {
         let mut command = Command::new(program);
         command.args(arguments).arg(env!("CARGO_BIN_EXE_holdfast"));
-        command.env("HOLDFAST_CONFIG", self.config());
+        command.env("HOLDFAST_CONFIG", self.config()).env(REGIONS, self.regions());
         self.serve_as(command);
     }
 
@@ -496,6 +510,7 @@ impl Drop for Fixture {
         let _ = unmount(self.home(), UnmountFlags::DETACH);
         let _ = fs::remove_file(&self.region);
         let _ = fs::remove_file(self.block_cache());
+        let _ = fs::remove_dir_all(self.regions());
         if let Some(report) = self.watchdog.take_report()
             && !std::thread::panicking()
         {

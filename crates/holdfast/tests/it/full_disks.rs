@@ -6,7 +6,7 @@ use crate::fixture::{Ended, Fixture, NAME, wait_until};
 use holdfast_store::{CommitError, Config, Durability, Store};
 use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -208,4 +208,34 @@ fn a_store_on_a_full_disk_says_what_is_committed_and_not_durable_and_loses_nothi
     put(last + 1).unwrap();
     drop(store);
     assert!(has(&place, last + 2));
+}
+
+#[test]
+fn a_home_is_not_kept_while_there_is_no_room_for_a_second_log_and_all_stays_as_it_was() {
+    let mut fixture = Fixture::new();
+    let (small, log) = log_on_a_small_disk(&mut fixture);
+    fixture.serve();
+    fixture.kill_all_after(|mount| fs::write(mount.join("f"), "kept").unwrap());
+    small.fill();
+    let beside = |path: &Path| {
+        let start = path.to_str().unwrap().to_owned();
+        let all = fs::read_dir(path.parent().unwrap()).unwrap().map(|it| it.unwrap().path());
+        let mut all: Vec<_> = all.filter(|it| it.to_str().unwrap().starts_with(&start)).collect();
+        all.sort();
+        all
+    };
+    let keep = |side| fixture.holdfast(&["volume", "accept", NAME, "--keep", side]);
+    let (was, ino) = (beside(&log), fs::metadata(&log).unwrap().ino());
+    let memory = fs::read(&fixture.region).unwrap();
+    keep("home").expect(1, &["No space left", "nothing was changed"]);
+    assert_eq!((beside(&log), fs::metadata(&log).unwrap().ino()), (was, ino));
+    assert_eq!(beside(&fixture.region), [fixture.region.clone()]);
+    assert!(fs::read(&fixture.region).unwrap() == memory, "memory is as it was");
+    // The other choice is still there, and so is this one.
+    keep("log").succeeded();
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"kept");
+    small.make_room();
+    keep("home").succeeded();
+    fixture.holdfast(&["volume", "check", NAME]).succeeded();
 }

@@ -69,6 +69,7 @@ mod remedies;
 mod rename_loop;
 mod reserved;
 mod run;
+mod sectionless;
 mod sections_drawn;
 #[path = "../../../front/tests/vhost_user/seeds.rs"]
 mod seeds;
@@ -95,4 +96,5 @@ mod upgrades;
 mod vital;
 mod watchdog;
 mod ways;
+mod whose_keeper;
 mod xfs_home;

@@ -7,7 +7,9 @@
 
 use super::connect::{RETRY_EVERY, SILENCE, connect, listens};
 use super::protocol::{Answer, Command, Line, PROTOCOL, Request};
+use super::whose_file::told;
 use crate::pulse::{why_silent, why_stopped};
+use holdfast_config::Config;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_machine::lock::{in_the_place, keeper_with};
@@ -28,10 +30,11 @@ const ENDING: Duration = Duration::from_secs(2);
 /// How long a keeper may need to listen again where its socket was taken away.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// Sends one request and waits for the answer: to a question about the status for no longer than a
-/// keeper may be silent, to what may take longer for as long as the keeper runs.
-pub fn ask(socket: &Path, command: Command, progress: &mut dyn FnMut(&str)) -> Outcome<Answer> {
-    Asking::begin(socket, command)?.answer(progress)
+/// Sends one request to the keeper of this configuration and waits for the answer: to a question
+/// about the status for no longer than a keeper may be silent, to what may take longer for as long
+/// as the keeper runs.
+pub fn ask(config: &Config, command: Command, progress: &mut dyn FnMut(&str)) -> Outcome<Answer> {
+    Asking::begin(config, command)?.answer(progress)
 }
 
 /// A request that was sent.
@@ -45,7 +48,9 @@ pub struct Asking {
 
 impl Asking {
     /// Sends a request.
-    pub fn begin(socket: &Path, command: Command) -> Outcome<Asking> {
+    pub fn begin(config: &Config, command: Command) -> Outcome<Asking> {
+        let socket = &*config.keeper.socket;
+        let configuration = config.file.as_deref().map(told);
         let what = format!("asking the keeper at {}", socket.display());
         let stream = connect_to_keeper(socket);
         let stream = stream.map_err(|error| unreached(&what, socket, &error))?;
@@ -55,7 +60,7 @@ impl Asking {
         let is_bounded = command == Command::Status;
         let lines = Lines { reader: BufReader::new(stream), begun: Vec::new() };
         let mut asking = Asking { what, is_bounded, process, keeper, lines };
-        let sent = asking.send(&Request { protocol: PROTOCOL, command });
+        let sent = asking.send(&Request { protocol: PROTOCOL, command, configuration });
         sent.map_err(|error| asking.broken(error))?;
         Ok(asking)
     }

@@ -4,7 +4,8 @@
 //! version it is.
 //! Never: sends or hears anything.
 //!
-//! The protocol is JSON lines. Request: `{"protocol":1,"command":{"mount":{"name":"pgwal"}}}`.
+//! The protocol is JSON lines. Request: `{"protocol":1,"command":{"mount":{"name":"pgwal"}}}`, with
+//! `"configuration":"/etc/holdfast.toml"` from whoever has one.
 //! Answers: any number of `{"progress":"..."}`, then `{"done":...}` or `{"failed":{...}}`.
 
 use crate::report::StatusReport;
@@ -22,6 +23,9 @@ pub(crate) struct Request {
     pub protocol: u32,
     /// What is asked.
     pub command: Command,
+    /// The configuration of whoever asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configuration: Option<String>,
 }
 
 /// What can be asked of a keeper.

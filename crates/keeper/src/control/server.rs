@@ -6,6 +6,7 @@
 //! Never: outlives its keeper; lets the keeper's process end between an act and its answer.
 
 use super::protocol::{Answer, Command, Line, PROTOCOL, Request};
+use super::whose_file::refuse_other;
 use crate::keeper::Keeper;
 use crate::taken;
 use holdfast_config::Address;
@@ -24,7 +25,7 @@ use std::time::Duration;
 /// Only the keeper's own user can connect.
 const SOCKET_MODE: u32 = 0o600;
 /// No request is longer.
-const REQUEST_BYTES_MAX: u64 = 4096;
+const REQUEST_BYTES_MAX: u64 = 16 << 10;
 /// A client that connects speaks at once or is let go.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -146,7 +147,9 @@ impl Drop for Server {
 /// others would have to wait for. Whoever asks for the end hears a second time, how it was.
 fn serve(mut stream: UnixStream, keeper: &Keeper, (unanswered, own): (&Unanswered, Outcome<()>)) {
     let is_own = own.is_ok();
-    let request = read_request(&stream).and_then(|command| match (&command, own) {
+    let request = read_request(&stream);
+    let request = request.and_then(|request| meant_for(keeper, request));
+    let request = request.and_then(|command| match (&command, own) {
         (Command::Status | Command::Shutdown, _) | (_, Ok(())) => Ok(command),
         (_, Err(problem)) => Err(problem),
     });
@@ -160,6 +163,17 @@ fn serve(mut stream: UnixStream, keeper: &Keeper, (unanswered, own): (&Unanswere
             });
         }
     });
+}
+
+/// What is asked, unless it would change something and was meant for a keeper of another
+/// configuration. The status says of which this one is.
+fn meant_for(keeper: &Keeper, request: Request) -> Outcome<Command> {
+    let Request { command, configuration, .. } = request;
+    if command != Command::Status {
+        let what = format!("asking the keeper at {}", keeper.socket().display());
+        refuse_other(&what, configuration.as_deref(), keeper.configuration().as_deref())?;
+    }
+    Ok(command)
 }
 
 fn answer(stream: &mut UnixStream, request: Outcome<Command>, keeper: &Keeper) {
@@ -194,7 +208,7 @@ fn not_begun(command: &Command) -> Problem {
     Problem::new(Exit::Failed, "doing what was asked", why, "ask again")
 }
 
-fn read_request(stream: &UnixStream) -> Outcome<Command> {
+fn read_request(stream: &UnixStream) -> Outcome<Request> {
     let refused = |why: &dyn std::fmt::Display| {
         let what = "understanding a request";
         Problem::new(Exit::Usage, what, why, "use the `holdfast` command of the keeper's version")
@@ -205,7 +219,7 @@ fn read_request(stream: &UnixStream) -> Outcome<Command> {
     limited.read_line(&mut line).map_err(|error| refused(&error))?;
     let request: Request = serde_json::from_str(&line).map_err(|error| refused(&error))?;
     match request.protocol {
-        PROTOCOL => Ok(request.command),
+        PROTOCOL => Ok(request),
         other => Err(refused(&format!("it speaks protocol {other}, this keeper {PROTOCOL}"))),
     }
 }

@@ -28,8 +28,15 @@ impl StatusReport {
         let ending = self.keeper.iter().filter(|keeper| keeper.is_ending);
         let ending = ending.map(|_| "the keeper is ending".to_owned());
         let keeper = ending.chain(self.keeper.iter().filter_map(|keeper| keeper.problem.clone()));
-        self.troubles =
-            keeper.chain(volumes).chain(server).chain(logs).chain(disks).chain(services).collect();
+        let beside = self.without_section.iter().map(ToString::to_string);
+        self.troubles = keeper
+            .chain(volumes)
+            .chain(server)
+            .chain(logs)
+            .chain(disks)
+            .chain(services)
+            .chain(beside)
+            .collect();
         self.health = match (&self.keeper, &self.no_answer) {
             (_, Some(_)) => Health::NoAnswer,
             (None, None) => Health::NotRunning,

@@ -24,6 +24,9 @@ pub struct KeeperStatus {
     /// What it waits for before it ends.
     #[serde(default)]
     pub waits_for: Vec<String>,
+    /// The file that it was started with; none of a keeper that does not say.
+    #[serde(default)]
+    pub configuration: Option<String>,
     /// How the configuration differs from what it started with, and what to do.
     #[serde(default)]
     pub problem: Option<String>,
@@ -46,6 +49,7 @@ impl KeeperStatus {
             up_s: up.as_secs(),
             is_ending: false,
             waits_for: Vec::new(),
+            configuration: None,
             problem: None,
         }
     }
