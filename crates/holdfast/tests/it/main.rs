@@ -39,6 +39,7 @@ mod full_disks;
 mod guest;
 mod held_up;
 mod hindered;
+mod idle;
 mod json_told;
 mod keeper_lost;
 mod kept_drawn;
