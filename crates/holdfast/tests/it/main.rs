@@ -33,6 +33,7 @@ mod disks;
 mod elsewhere;
 mod ending;
 mod fixture;
+mod frozen_homes;
 mod full_disks;
 #[path = "../../../front/tests/vhost_user/guest.rs"]
 #[expect(dead_code, reason = "one driver of guests for two crates, which use different parts")]

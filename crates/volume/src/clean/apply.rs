@@ -205,7 +205,8 @@ impl<'a> Applier<'a> {
         Ok(self.bytes)
     }
 
-    /// Changes names under the tree's lock, so that nobody looks for a file in between.
+    /// Changes names under the tree's lock, so that nobody looks for a file in between. A home that
+    /// stands still is waited for before: whoever looks a name up must not wait along.
     fn step(&mut self, step: &Step, window: &Window) -> Result<(), CleanError> {
         if *step == Step::Barrier {
             return self.sync_directories();
@@ -220,6 +221,7 @@ impl<'a> Applier<'a> {
             }
             self.mark_exchange(nodes, from, *at)?;
         }
+        self.home.wait_while_frozen();
         let mut names = self.volume.names_mut();
         let names = &mut *names;
         match step {
