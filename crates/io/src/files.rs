@@ -292,6 +292,9 @@ pub trait Files: Send + Sync {
     fn has_sync_all(&self) -> bool {
         true
     }
+    /// Returns once the file system takes changes, if somebody has frozen it (`fsfreeze`). It may
+    /// be frozen anew a moment later.
+    fn wait_while_frozen(&self) {}
     /// What the numbers in [`Metadata`] are good for.
     fn inode_numbers(&self) -> InodeNumbers {
         InodeNumbers::Kept(0)

@@ -195,6 +195,10 @@ where
         self.files.has_sync_all()
     }
 
+    fn wait_while_frozen(&self) {
+        self.files.wait_while_frozen();
+    }
+
     fn inode_numbers(&self) -> InodeNumbers {
         self.files.inode_numbers()
     }

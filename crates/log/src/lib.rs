@@ -74,6 +74,7 @@ mod recovery;
 mod refill;
 mod remake;
 mod repair;
+mod rest;
 mod salvage;
 mod segment;
 mod segments;

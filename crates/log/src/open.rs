@@ -47,6 +47,7 @@ use crate::range::Stretch;
 use crate::rebuild::Mender;
 use crate::recovery::tail_start;
 use crate::refill::Refill;
+use crate::rest::Rest;
 use crate::segment::Access;
 use crate::segments::{Segments, Table};
 use crate::spans::SpanReader;
@@ -442,6 +443,7 @@ impl Opening<'_> {
             progress: Mutex::new(Progress::new(drain, stripes, poison)),
             moved: Moved::default(),
             idle_tail: AtomicU64::new(0),
+            preparer: Rest::default(),
             cuts: Cuts::default(),
         }
     }

@@ -20,6 +20,7 @@ use crate::outcome::{Health, Marks};
 use crate::pads::PadChecks;
 use crate::progress::{Moved, Progress};
 use crate::rebuild::Mender;
+use crate::rest::Rest;
 use crate::segments::Segments;
 use crate::words;
 
@@ -43,6 +44,8 @@ pub struct Log {
     /// The tail at the last call of `prepare`.
     pub(crate) idle_tail: AtomicU64,
     pub(crate) cuts: Cuts,
+    /// Where the preparer is, if it rests.
+    pub(crate) preparer: Rest,
 }
 
 impl Log {

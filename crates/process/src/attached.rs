@@ -39,6 +39,10 @@ use std::time::Duration;
 /// How often the home is told how far its log has got.
 const NOTED_EVERY: Duration = Duration::from_millis(250);
 
+/// How soon, and how seldom, is looked whether the threads behind a volume have ended.
+const ENDING: Duration = Duration::from_millis(1);
+const ENDING_MAX: Duration = Duration::from_millis(64);
+
 const _: () = assert!(2 * NOTED_EVERY.as_nanos() < UNNOTED_NS.cast_unsigned() as u128);
 
 /// So little of a log is a cleaner's own marks, and nothing is applied to the home for it.
@@ -74,29 +78,43 @@ impl Opened {
     pub(super) fn with_background<T>(&self, serve: impl FnOnce() -> T) -> io::Result<T> {
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let noter = self.start_threads(scope, &stop);
-            let served = noter.as_ref().ok().map(|_| serve());
+            let threads = self.start_threads(scope, &stop);
+            let served = threads.as_ref().ok().map(|_| serve());
             stop.store(true, Ordering::Relaxed);
-            noter?.thread().unpark();
-            Ok(served.expect("it serves where there is a noter"))
+            self.see_them_end(&threads?);
+            Ok(served.expect("it serves where there are threads"))
         })
     }
 
-    /// Starts the threads behind `serve`, or none that does not end at `stop`; returns the one that
-    /// notes.
+    /// Wakes those who rest, again and again: one may have looked before it was told to stop, and
+    /// rest after. What waits for a disk ends when that does.
+    fn see_them_end(&self, threads: &[ScopedJoinHandle<'_, ()>]) {
+        let mut pause = ENDING;
+        while !threads.iter().all(ScopedJoinHandle::is_finished) {
+            self.region.iter().for_each(|region| region.wake_tail_waiters());
+            threads.iter().for_each(|thread| thread.thread().unpark());
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(ENDING_MAX);
+        }
+    }
+
+    /// Starts the threads behind `serve`, or none that does not end at `stop`.
     fn start_threads<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
         stop: &'scope AtomicBool,
-    ) -> io::Result<ScopedJoinHandle<'scope, ()>> {
+    ) -> io::Result<Vec<ScopedJoinHandle<'scope, ()>>> {
         let builder = |name: &str| Builder::new().name(name.to_owned());
-        builder("cleaner").spawn_scoped(scope, || self.volume.run_cleaner(stop))?;
+        let mut threads = Vec::new();
+        threads.push(builder("cleaner").spawn_scoped(scope, || self.volume.run_cleaner(stop))?);
         if let Some(log) = &self.log {
-            builder("drainer").spawn_scoped(scope, || log.run_drainer(stop))?;
-            builder("preparer").spawn_scoped(scope, || log.run_preparer(stop))?;
-            builder("terms").spawn_scoped(scope, || end_when_stale(&self.followed, stop))?;
+            threads.push(builder("drainer").spawn_scoped(scope, || log.run_drainer(stop))?);
+            threads.push(builder("preparer").spawn_scoped(scope, || log.run_preparer(stop))?);
+            let watch = || end_when_stale(&self.followed, stop);
+            threads.push(builder("terms").spawn_scoped(scope, watch)?);
         }
-        builder("noter").spawn_scoped(scope, || self.note_log_end(stop))
+        threads.push(builder("noter").spawn_scoped(scope, || self.note_log_end(stop))?);
+        Ok(threads)
     }
 
     /// Has the home say how far its log has got, and when it was touched: an older copy of the log

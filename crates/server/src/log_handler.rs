@@ -148,6 +148,10 @@ impl LogHandler {
         }
         // What it needs may have come about before it was seen to wait.
         self.log.settle();
+        if matches!(need, Need::Room(..)) {
+            // Nobody appends meanwhile, and its patience may be short.
+            self.log.wake_drainer();
+        }
         Ok(None)
     }
 

@@ -26,6 +26,9 @@ use crate::words;
 /// How long drainer and preparer sleep when there is nothing to do.
 const IDLE_WAIT: Duration = Duration::from_millis(20);
 
+/// The same for a drainer whom nobody waits for: who appends, or comes to wait, wakes it.
+const REST: Duration = Duration::from_millis(250);
+
 /// A log to be served, and to whom.
 pub struct LogSpec {
     /// Full name of its service: `log/NAME`, `volume/NAME`.
@@ -321,26 +324,39 @@ impl ServedLog {
     /// Drains, and answers who waited for it, until told to stop. Run it in a thread of its own.
     pub(crate) fn run_drainer(&self, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
-            if self.log.wait_for_drain_work(IDLE_WAIT)
-                && let Err(error) = self.log.drain()
-            {
-                tracing::warn!(service = self.service, %error, "draining failed");
-                if let CommitError::Unprepared(error) = &error {
-                    self.tell_unprepared(errno_of(error));
-                }
-                std::thread::sleep(IDLE_WAIT);
+            // Who waits may do so for so long only.
+            let patience = if self.waiting.is_empty() { REST } else { IDLE_WAIT };
+            if self.log.wait_for_drain_work(patience) {
+                self.log.wake_preparer();
+                self.drain();
             }
             self.settle();
         }
     }
 
+    fn drain(&self) {
+        let Err(error) = self.log.drain() else { return };
+        tracing::warn!(service = self.service, %error, "draining failed");
+        if let CommitError::Unprepared(error) = &error {
+            self.tell_unprepared(errno_of(error));
+        }
+        std::thread::sleep(IDLE_WAIT);
+    }
+
+    /// Somebody waits from now on.
+    pub(crate) fn wake_drainer(&self) {
+        self.region.wake_tail_waiters();
+    }
+
+    /// All are to end.
+    pub(crate) fn wake_threads(&self) {
+        self.wake_drainer();
+        self.log.wake_preparer();
+    }
+
     /// Prepares segments until told to stop. Run it in a thread of its own.
     pub(crate) fn run_preparer(&self, stop: &AtomicBool) {
-        while !stop.load(Ordering::Relaxed) {
-            if !matches!(self.log.prepare(), Ok(true)) {
-                std::thread::sleep(IDLE_WAIT);
-            }
-        }
+        self.log.run_preparer(stop);
     }
 
     /// Who waits for the device hears that it is short of space; nothing is lost meanwhile. In a

@@ -92,6 +92,7 @@ impl Server {
             let accept = |()| self.accept_until(listener, ends, scope, &stopping);
             let outcome = started.and_then(accept);
             stopping.store(true, Ordering::Relaxed);
+            self.registry.logs().for_each(|log| log.wake_threads());
             outcome
         })
     }

@@ -87,6 +87,11 @@ impl WaitingRoom {
         true
     }
 
+    /// Whether nobody waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// Answers whom `judge` says can be answered.
     pub(crate) fn settle(&self, judge: impl Fn(Need) -> Verdict) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);

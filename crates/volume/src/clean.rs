@@ -258,6 +258,7 @@ impl Cleaner {
             goes_on
         });
         read.map_err(CleanError::Read)?;
+        window.settle_links();
         self.aside.put(&dependent, 0).map_err(CleanError::Aside)?;
         Ok((window, end?, lost))
     }

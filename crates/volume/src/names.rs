@@ -12,8 +12,10 @@ mod admit;
 mod children;
 mod homes;
 mod place;
+mod places;
 mod rules;
 mod unreachable;
+mod whereabouts;
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -26,7 +28,8 @@ use holdfast_io::{Files, Held, Kind, Metadata};
 use holdfast_log::Lsn;
 
 pub(crate) use children::{Child, Children};
-pub(crate) use place::Place;
+pub(crate) use place::{ORPHANS, Place};
+pub(crate) use places::Places;
 
 use rules::Rules;
 
@@ -38,8 +41,6 @@ use crate::requests::Requests;
 use crate::roster::{Entry as RosterEntry, Known, Remembered};
 use holdfast_io::tree::{Attributes, Errno, NodeId, ROOT};
 
-/// The directory at [`ORPHANS_NAME`]. Programs cannot see it.
-pub(crate) const ORPHANS: NodeId = NodeId(2);
 /// The first number for other nodes.
 const FIRST_FREE: u64 = 16;
 /// Longest path that is logged: three times what one system call takes. The frame of a rename that
@@ -54,9 +55,9 @@ pub(crate) struct Entry {
     pub(crate) node: Arc<Node>,
     pub(crate) kind: Kind,
     /// Its names of today; more than one for hard links.
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Places,
     /// Its names on the home, as far as they are known; none if the home does not have it.
-    pub(crate) home: Vec<Place>,
+    pub(crate) home: Places,
     /// Its inode there, if the node was read from the home.
     home_inode: Option<HomeInode>,
     /// The names in it, once read.
@@ -296,10 +297,8 @@ impl Names {
         if let Some(children) = self.children_mut(directory) {
             children.put(Child { name: name.into(), kind, node });
         }
-        if let Some(entry) = self.entries.get_mut(&node)
-            && !entry.places.contains(&place)
-        {
-            entry.places.push(place);
+        if let Some(entry) = self.entries.get_mut(&node) {
+            entry.places.put(place);
         }
     }
 
@@ -309,7 +308,7 @@ impl Names {
         let place = Place { parent: directory, name: name.into() };
         self.known_by_place.remove(&place);
         if let Some(entry) = removed.and_then(|child| self.entries.get_mut(&child.node)) {
-            entry.places.retain(|other| *other != place);
+            entry.places.remove(&place);
         }
     }
 
@@ -346,8 +345,8 @@ impl Names {
         if let Some(entry) = self.entries.get_mut(&id) {
             if !entry.places.contains(&place) {
                 // A second name, met for the first time: no record moved it, so the home has it.
-                entry.places.push(place.clone());
-                entry.home.push(place);
+                entry.places.put(place.clone());
+                entry.home.put(place);
             }
             return Ok(entry.node.clone());
         }
@@ -382,7 +381,7 @@ impl Names {
     pub(crate) fn revive(&mut self, home: &dyn Files, id: NodeId) -> Result<Arc<Node>, Errno> {
         let Remembered { places, count, at_home: noted } =
             self.known.get(&id).cloned().ok_or(Errno::STALE)?;
-        for place in &places {
+        for place in places.iter() {
             if self.entry(place.parent).is_none() && self.is_known(place.parent) {
                 self.revive(home, place.parent)?;
             }
@@ -398,8 +397,8 @@ impl Names {
         self.note_inode(inode, id);
         places.iter().for_each(|place| self.note_at_home(home, id, place));
         // The home counts an orphan's name too, by whichever name it was asked.
-        let at_home = self.entry(id).map_or(&[][..], |entry| &entry.home);
-        let orphans = at_home.iter().filter(|place| place.parent == ORPHANS).count() as u32;
+        let at_home = self.entry(id).into_iter().flat_map(|entry| entry.home.iter());
+        let orphans = at_home.filter(|place| place.parent == ORPHANS).count() as u32;
         node.body_mut().attributes.links -= orphans;
         Ok(node)
     }
@@ -407,7 +406,7 @@ impl Names {
     /// Makes the directories present in which nodes at hand have names that the roster alone knows.
     /// Those that a record moved are at hand already.
     pub(crate) fn revive_parents(&mut self, home: &dyn Files) {
-        let places = self.entries.values().flat_map(|entry| &entry.places);
+        let places = self.entries.values().flat_map(|entry| entry.places.iter());
         let parents: BTreeSet<NodeId> = places.map(|place| place.parent).collect();
         for parent in parents {
             if self.entry(parent).is_none() {
@@ -425,7 +424,7 @@ impl Names {
         }
         let found = self.home_path_of(place).and_then(|path| home.metadata(&path).ok());
         if found.is_some_and(|found| Some(inode_of(&found)) == entry.home_inode) {
-            self.entries.get_mut(&id).expect("looked up above").home.push(place.clone());
+            self.entries.get_mut(&id).expect("looked up above").home.put(place.clone());
         }
     }
 
@@ -433,7 +432,7 @@ impl Names {
     pub(crate) fn note_all_at_home(&mut self, home: &dyn Files) {
         let unlike = |entry: &&Entry| entry.home_inode.is_some() && entry.home != entry.places;
         let unlike = self.entries.values().filter(unlike);
-        let unlike: Vec<(NodeId, Vec<Place>)> =
+        let unlike: Vec<(NodeId, Places)> =
             unlike.map(|entry| (entry.node.id, entry.places.clone())).collect();
         for (id, places) in unlike {
             places.iter().for_each(|place| self.note_at_home(home, id, place));
@@ -445,7 +444,7 @@ impl Names {
         &mut self,
         node: Arc<Node>,
         kind: Kind,
-        places: Vec<Place>,
+        places: Places,
         home: Option<Place>,
     ) -> Arc<Node> {
         self.known.remove(&node.id);
@@ -491,7 +490,7 @@ impl Names {
     /// The node has this name no more, in a directory that may not be loaded.
     pub(crate) fn forget_place(&mut self, node: NodeId, place: &Place) {
         if let Some(entry) = self.entries.get_mut(&node) {
-            entry.places.retain(|other| other != place);
+            entry.places.remove(place);
         }
     }
 
@@ -499,22 +498,18 @@ impl Names {
     pub(crate) fn came_home(&mut self, node: NodeId, parent: NodeId, path: &[u8]) {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
         let place = Place { parent, name: name.into() };
-        if let Some(entry) = self.entries.get_mut(&node)
-            && !entry.home.contains(&place)
-        {
-            entry.home.push(place);
+        if let Some(entry) = self.entries.get_mut(&node) {
+            entry.home.put(place);
         }
     }
 
     /// The home no longer has the node at `path`; perhaps it has it elsewhere.
     pub(crate) fn left_home(&mut self, home: &dyn Files, node: NodeId, path: &[u8]) {
-        let Some(entry) = self.entries.get(&node) else { return };
-        let path = to_path(path.to_vec());
-        let is_there = |place: &Place| self.home_path_of(place).is_some_and(|other| other == path);
-        let left = entry.home.iter().position(is_there);
-        if let (Some(index), Some(entry)) = (left, self.entries.get_mut(&node)) {
-            entry.home.remove(index);
-            let places = if entry.home.is_empty() { entry.places.clone() } else { Vec::new() };
+        let left = self.home_place(home, node, &to_path(path.to_vec()));
+        if let (Some(place), Some(entry)) = (left, self.entries.get_mut(&node)) {
+            entry.home.remove(&place);
+            let is_nowhere = entry.home.is_empty();
+            let places = if is_nowhere { entry.places.clone() } else { Places::default() };
             places.iter().for_each(|place| self.note_at_home(home, node, place));
             self.leave_inode(node);
         }
@@ -534,10 +529,10 @@ impl Names {
     /// `applied`, has just as memory does.
     pub(crate) fn drop_if_clean(&mut self, id: NodeId, applied: Lsn) {
         let Some(entry) = self.entries.get(&id) else { return };
-        let settled = match entry.places.as_slice() {
-            [] => entry.home.is_empty(),
+        let settled = match (entry.places.first(), entry.places.len()) {
+            (None, _) => entry.home.is_empty(),
             // What has to be removed stays at hand until it is.
-            [place] => place.parent != ORPHANS && entry.home == entry.places,
+            (Some(place), 1) => place.parent != ORPHANS && entry.home == entry.places,
             _ => false,
         };
         // The names in a directory are known to memory alone until it is gone from the home too.

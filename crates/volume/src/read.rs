@@ -47,8 +47,7 @@ impl DirectoryVolume {
             return Err(Errno::NOENT);
         };
         let Some(entry) = names.entry(child.node) else { return Ok(None) };
-        let is_here = |place: &Place| place.parent == parent && *place.name == *name;
-        if !entry.node.is_remembered() || !entry.places.iter().any(is_here) {
+        if !entry.node.is_remembered() || !entry.places.has(parent, name) {
             return Ok(None);
         }
         self.tell(&names, &entry.node, Place { parent, name: name.into() })?;
@@ -88,8 +87,8 @@ impl DirectoryVolume {
         // never come home, and may take over between any two notes.
         self.note_home(names, node.id);
         self.tell(names, node, place.clone())?;
-        let places = names.entry(node.id).map_or(&[][..], |entry| &entry.places);
-        let mut others = places.iter().filter(|other| **other != place);
+        let places = names.entry(node.id).into_iter().flat_map(|entry| entry.places.iter());
+        let mut others = places.filter(|other| **other != place);
         others.try_for_each(|other| self.note(names, &RosterEntry::Bind(node.id, other.clone())))
     }
 

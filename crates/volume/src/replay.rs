@@ -189,10 +189,9 @@ impl Replay<'_> {
             node.inherit(known.count);
         }
         let kind = node.body().attributes.kind;
-        let mut places = vec![place.clone()];
         let noted = known.as_ref().map(|known| known.at_home);
-        let others = known.into_iter().flat_map(|known| known.places);
-        places.extend(others.filter(|other| other != place));
+        let others = known.iter().flat_map(|known| known.places.iter());
+        let places = std::iter::once(place).chain(others).cloned().collect();
         let node = self.names.adopt(Arc::new(node), kind, places, Some(place.clone()));
         self.names.note_read(id, inode, noted);
         self.names.bind(place.parent, &place.name, kind, id);

@@ -25,7 +25,7 @@ use holdfast_io::Files;
 use holdfast_log::{CommitLog, NoteError};
 
 use crate::error::VolumeError;
-use crate::names::Place;
+use crate::names::{Place, Places};
 use crate::record::{AtHome, take, take_u16, take_u64};
 use crate::requests::{EARLIER, Noted, Requests};
 use crate::roster::spill::Spill;
@@ -140,7 +140,7 @@ impl Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Remembered {
     /// Its names.
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Places,
     /// How often, at the most, the kernel was told of it and has not forgotten it.
     pub(crate) count: u64,
     /// Which inode of the home it is.
@@ -151,7 +151,7 @@ impl Remembered {
     /// The shortest entries that say this of the node.
     pub(crate) fn entries(&self, node: NodeId) -> Vec<Entry> {
         let place = |place: &Place| match self.count {
-            1 if *place == self.places[0] => Entry::Told(node, place.clone()),
+            1 if self.places.first() == Some(place) => Entry::Told(node, place.clone()),
             _ => Entry::Bind(node, place.clone()),
         };
         let count = (self.count != 1 && !self.places.is_empty()).then_some(self.count);
@@ -462,7 +462,7 @@ fn fold(known: &mut Known, entry: Entry) {
         Entry::Asked(..) | Entry::Spilled { .. } => {}
         Entry::Unbind(node, place) => {
             if let Some(node) = known.get_mut(&node) {
-                node.places.retain(|other| *other != place);
+                node.places.remove(&place);
             }
         }
         Entry::Drop(node) => {
@@ -490,9 +490,7 @@ fn corrections(known: Known, entries: &[Entry]) -> Vec<Entry> {
 }
 
 fn bind(node: &mut Remembered, place: Place) {
-    if !node.places.contains(&place) {
-        node.places.push(place);
-    }
+    node.places.put(place);
 }
 
 #[cfg(test)]

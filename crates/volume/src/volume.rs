@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
+use std::thread::Thread;
 
 use holdfast_io::{Clock, Files};
 use holdfast_log::{CommitLog, Lsn, Marks};
@@ -70,6 +71,8 @@ pub struct DirectoryVolume {
     counting: Mutex<()>,
     cleaner: Mutex<Cleaner>,
     waiting_for_room: AtomicU64,
+    /// The thread that cleans, for who comes to wait.
+    cleaning: Mutex<Option<Thread>>,
     /// Nobody is there any more who would want to have waited for room.
     lets_go: AtomicBool,
     pub(crate) space: SpaceGate,

@@ -33,6 +33,7 @@ mod disks;
 mod elsewhere;
 mod ending;
 mod fixture;
+mod frozen_homes;
 mod full_disks;
 #[path = "../../../front/tests/vhost_user/guest.rs"]
 #[expect(dead_code, reason = "one driver of guests for two crates, which use different parts")]
@@ -40,6 +41,7 @@ mod guest;
 mod held_up;
 mod hindered;
 mod home_copies;
+mod idle;
 mod json_told;
 mod keeper_lost;
 mod kept_drawn;

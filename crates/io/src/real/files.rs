@@ -195,6 +195,9 @@ impl RealFiles {
     }
 }
 
+/// A name that nothing ever gets.
+const NEVER_GIVEN: &str = ".holdfast-never-given";
+
 impl Files for RealFiles {
     fn open(&self, path: &Path, how: OpenHow) -> io::Result<Arc<dyn OpenFile>> {
         let access = if how.write { OFlags::RDWR } else { OFlags::RDONLY };
@@ -307,6 +310,14 @@ impl Files for RealFiles {
 
     fn has_sync_all(&self) -> bool {
         syncs_all(self.root.fd.as_fd())
+    }
+
+    /// Asks for a second name of a directory, which no file system gives. The kernel refuses that
+    /// itself, but not before the file system would take a new name: while it is frozen, it waits.
+    fn wait_while_frozen(&self) {
+        let root = self.root.fd.as_fd();
+        // What it is refused with says nothing.
+        let _ = linkat(root, ".", root, NEVER_GIVEN, AtFlags::empty());
     }
 
     fn limits(&self) -> io::Result<Limits> {

@@ -19,7 +19,7 @@ use holdfast_log::{Lsn, ReadError};
 
 use crate::clean::error::{Act, CleanError};
 use crate::clean::plan::{Contents, Step, Window, is_orphan};
-use crate::names::{Names, Place};
+use crate::names::Names;
 use crate::own::ORPHANS_NAME;
 use crate::paths::to_path;
 use crate::record::{Op, Record};
@@ -217,7 +217,8 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
-    /// Changes names under the tree's lock, so that nobody looks for a file in between.
+    /// Changes names under the tree's lock, so that nobody looks for a file in between. A home that
+    /// stands still is waited for before: whoever looks a name up must not wait along.
     fn step(&mut self, step: &Step, window: &Window) -> Result<(), CleanError> {
         if *step == Step::Barrier {
             return self.sync_directories();
@@ -232,6 +233,7 @@ impl<'a> Applier<'a> {
             }
             self.mark_exchange(nodes, from, *at)?;
         }
+        self.home.wait_while_frozen();
         let mut names = self.volume.names_mut();
         let names = &mut *names;
         match step {
@@ -250,7 +252,7 @@ impl<'a> Applier<'a> {
             }
             Step::Remove { node, path } | Step::RemoveDir { node, path } => {
                 let is_directory = matches!(step, Step::RemoveDir { .. });
-                if !is_brought(names, *node, path, window) {
+                if !self.is_brought(names, *node, path, window) {
                     self.remove(names, *node, path, window, is_directory)?;
                     names.left_home(self.home, *node, path);
                 }
@@ -544,6 +546,14 @@ impl<'a> Applier<'a> {
         crate::own::make(self.home).map_err(|error| CleanError::home(Act::Make, &path, error))
     }
 
+    /// True if this process has brought the node home under the name that the window makes it
+    /// under. It stays the inode that it is: whoever reads the node may have that open.
+    fn is_brought(&self, names: &Names, node: NodeId, path: &[u8], window: &Window) -> bool {
+        let makes_it = |contents: &Contents| contents.made && contents.path == path;
+        window.contents.get(&node).is_some_and(makes_it)
+            && names.is_home_at(self.home, node, &to_path(path.into()))
+    }
+
     /// The path, and its directory remembered for the next sync.
     fn changed(&mut self, path: &[u8]) -> PathBuf {
         let path = to_path(path.to_vec());
@@ -700,16 +710,7 @@ fn is_same(one: &dyn Held, other: &dyn Held) -> io::Result<bool> {
 /// True if this process has brought the node home under this name.
 fn is_at_home(names: &Names, node: NodeId, parent: NodeId, path: &[u8]) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
-    let is_here = |place: &Place| place.parent == parent && *place.name == *name;
-    names.entry(node).is_some_and(|entry| entry.home.iter().any(is_here))
-}
-
-/// True if this process has brought the node home under the name that the window makes it under. It
-/// stays the inode that it is: whoever reads the node may have that open.
-fn is_brought(names: &Names, node: NodeId, path: &[u8], window: &Window) -> bool {
-    let makes_it = |contents: &Contents| contents.made && contents.path == path;
-    window.contents.get(&node).is_some_and(makes_it)
-        && names.is_home_at(node, &to_path(path.into()))
+    names.entry(node).is_some_and(|entry| entry.home.has(parent, name))
 }
 
 /// Where it is written down how an exchange found the home.

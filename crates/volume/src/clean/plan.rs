@@ -191,6 +191,7 @@ impl Window {
         self.barriers += 1;
         self.unlogged_bytes += BARRIER_WORK_BYTES;
         self.steps.push(Step::Barrier);
+        self.settle_links();
         self.moves.clear();
         self.makes.clear();
         self.linked.clear();
@@ -705,8 +706,11 @@ impl Window {
 
     /// What the window makes has another owner, by whichever name.
     fn note_owner(&mut self, record: &Record<'_>, uid: u32) {
-        let names = self.names_given(record.node).chain([record.path]);
-        for path in names.map(<[u8]>::to_vec).collect::<Vec<_>>() {
+        // A name that is given later has the owners of the one that it is given from.
+        let linked = self.linked.get_mut(&record.node).filter(|linked| linked.made.is_some());
+        let is_noted = linked.is_some_and(|linked| !linked.owners.insert(uid));
+        let given = self.names_given(record.node).filter(|_| !is_noted);
+        for path in given.chain([record.path]).map(<[u8]>::to_vec).collect::<Vec<_>>() {
             self.owners.entry(path).or_default().insert(uid);
         }
     }

@@ -153,21 +153,9 @@ impl Names {
         }
     }
 
-    /// True if another node than this has come home at the path, and is what was found there.
-    pub(crate) fn is_taken_home(&self, node: NodeId, path: &Path, found: &Metadata) -> bool {
-        let other = self.by_home_inode.get(&inode_of(found)).filter(|other| **other != node);
-        other.is_some_and(|other| self.is_home_at(*other, path))
-    }
-
     /// True if what was found is known to be another node than this.
     pub(crate) fn is_another(&self, node: NodeId, found: &Metadata) -> bool {
         self.by_home_inode.get(&inode_of(found)).is_some_and(|other| *other != node)
-    }
-
-    /// True if the home has the node at the path, as far as this process knows.
-    pub(crate) fn is_home_at(&self, node: NodeId, path: &Path) -> bool {
-        let stands_there = |place| self.home_path_of(place).is_some_and(|at| at == path);
-        self.entry(node).is_some_and(|entry| entry.home.iter().any(stands_there))
     }
 
     /// True if it is known which inode the node is.

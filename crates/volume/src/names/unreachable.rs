@@ -4,6 +4,7 @@
 //! it, whichever process made it one.
 //! Never: logs anything, or changes the home.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use holdfast_io::{Files, Kind};
 
 use super::{Names, ORPHANS, Place, read_node};
 use crate::own;
+use crate::roster::Remembered;
 use holdfast_io::tree::{Errno, NodeId};
 
 impl Names {
@@ -21,7 +23,7 @@ impl Names {
             Some(entry) => &entry.places,
             None => &self.known(node)?.places,
         };
-        places.iter().find(|place| place.parent == ORPHANS)
+        places.orphan()
     }
 
     /// How often front ends were told of a node, and have not forgotten it.
@@ -74,14 +76,14 @@ impl Names {
         if self.known(node).is_none() || self.revive(home, node).is_ok() {
             return Ok(());
         }
-        let places = self.known(node).map_or(&[][..], |known| &known.places);
         let is_gone = |place: &Place| {
             let found = self.home_path_of(place).map(|path| home.metadata(&path));
             found.is_none_or(|found| {
                 found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
             })
         };
-        if !places.iter().all(is_gone) {
+        let are_gone = |known: &Remembered| known.places.iter().all(is_gone);
+        if !self.known(node).is_none_or(are_gone) {
             return Err(Errno::STALE);
         }
         self.forget_known(node);
@@ -99,20 +101,22 @@ impl Names {
             return;
         }
         let listing = home.read_dir(Path::new(own::NAME)).unwrap_or_default();
+        let taken = self.orphan_places();
         for item in listing.into_iter().filter(|item| item.kind == Kind::File) {
             let Some(number) = own::orphan_number(&item.name) else { continue };
             let place = Place { parent: ORPHANS, name: item.name.into() };
-            if self.told_count(NodeId(number)) == 0 && !self.has_place(&place) {
+            if self.told_count(NodeId(number)) == 0 && !taken.contains(&place) {
                 self.take_in_unreachable(home, place);
             }
         }
     }
 
-    /// Whether a node has the place, today or on the home.
-    fn has_place(&self, place: &Place) -> bool {
-        let has = |places: &[Place]| places.contains(place);
-        self.entries.values().any(|entry| has(&entry.places) || has(&entry.home))
-            || self.known.values().any(|known| has(&known.places))
+    /// The places among the orphans that nodes have, today or on the home.
+    fn orphan_places(&self) -> HashSet<Place> {
+        let at_hand = self.entries.values().flat_map(|entry| [&entry.places, &entry.home]);
+        let all = at_hand.chain(self.known.values().map(|known| &known.places));
+        let places = all.flat_map(|places| places.iter());
+        places.filter(|place| place.parent == ORPHANS).cloned().collect()
     }
 
     fn take_in_unreachable(&mut self, home: &dyn Files, place: Place) {

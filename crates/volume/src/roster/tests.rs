@@ -22,9 +22,16 @@ fn the_fold_knows_the_last_names_of_every_node_still_remembered() {
         assert_eq!(decoded, step);
         fold(&mut known, decoded);
     }
-    let seven =
-        Remembered { places: vec![place("d"), place("e")], count: 10, at_home: AtHome::default() };
-    let five = Remembered { places: vec![place("c")], count: 2, at_home: AtHome::default() };
+    let seven = Remembered {
+        places: ["d", "e"].map(place).into_iter().collect(),
+        count: 10,
+        at_home: AtHome::default(),
+    };
+    let five = Remembered {
+        places: [place("c")].into_iter().collect(),
+        count: 2,
+        at_home: AtHome::default(),
+    };
     assert_eq!(known, Known::from([(NodeId(5), five), (NodeId(7), seven)]));
 }
 

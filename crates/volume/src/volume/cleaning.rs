@@ -5,6 +5,8 @@
 //! Never: holds up whoever waits for room so that changes can gather.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{MutexGuard, PoisonError};
+use std::thread::{self, Thread};
 use std::time::Duration;
 
 use super::DirectoryVolume;
@@ -13,11 +15,11 @@ use crate::clean::error::CleanError;
 use crate::space::shortage_in;
 use crate::words;
 
-/// How often the cleaner looks whether it should go on before the changes have gathered.
+/// How soon the cleaner looks again for what somebody waits for.
 pub(super) const CLEAN_LOOK: Duration = Duration::from_millis(5);
-/// Looks between two windows. A window costs several flushes, whatever is in it, and the drain may
-/// wait for the same disk.
-const CLEAN_LOOKS: u32 = 40;
+/// Between two windows. A window costs several flushes, whatever is in it, and the drain may wait
+/// for the same disk.
+const GATHERING: Duration = Duration::from_millis(200);
 
 impl DirectoryVolume {
     /// Applies what the device has to the home, one window. What nobody can reach any more is
@@ -33,7 +35,10 @@ impl DirectoryVolume {
     }
 
     /// Cleans until told to stop. A home that fails is tried again: the log still has everything.
+    ///
+    /// Who tells it to stop unparks its thread.
     pub fn run_cleaner(&self, stop: &AtomicBool) {
+        *self.cleaning() = Some(thread::current());
         while !stop.load(Ordering::Relaxed) {
             match self.clean_step() {
                 // What ends a window says nothing of how much is waiting behind it.
@@ -46,14 +51,28 @@ impl DirectoryVolume {
         }
     }
 
-    /// Lets several changes become one window, unless somebody waits for the room they take.
+    /// Lets several changes become one window, unless somebody waits for the room they take: then
+    /// what the device does not have yet may be on its way. Who comes to wait wakes it.
     fn let_changes_gather(&self, stop: &AtomicBool) {
-        for _ in 0..CLEAN_LOOKS {
-            std::thread::sleep(CLEAN_LOOK);
-            if stop.load(Ordering::Relaxed) || self.is_room_wanted() {
-                return;
-            }
+        if stop.load(Ordering::Relaxed) {
+            return;
         }
+        match self.is_room_wanted() {
+            true => thread::sleep(CLEAN_LOOK),
+            false => thread::park_timeout(GATHERING),
+        }
+    }
+
+    /// Somebody has begun to wait for room.
+    pub(super) fn wake_cleaner(&self) {
+        if let Some(cleaner) = &*self.cleaning() {
+            cleaner.unpark();
+        }
+    }
+
+    /// The thread that cleans.
+    fn cleaning(&self) -> MutexGuard<'_, Option<Thread>> {
+        self.cleaning.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Brings everything home: drains, applies, removes what only a mounted volume needs, and

@@ -82,6 +82,7 @@ impl DirectoryVolume {
             forecast: Forecast::new(tells_inodes(&*home), syncs_max(&*home)),
             settling: Settling::default(),
             waiting_for_room: AtomicU64::new(0),
+            cleaning: Mutex::new(None),
             lets_go: AtomicBool::new(false),
             cleaner: Mutex::new(Cleaner::new(log.marks().released, aside)),
             names: RwLock::new(Names::new(&root, known, next_free)),

@@ -147,7 +147,10 @@ struct Stall<'v> {
 
 impl<'v> Stall<'v> {
     fn begin(volume: &'v DirectoryVolume) -> Stall<'v> {
-        volume.waiting_for_room.fetch_add(1, Ordering::Relaxed);
+        // Whoever waited before has woken it.
+        if volume.waiting_for_room.fetch_add(1, Ordering::Relaxed) == 0 {
+            volume.wake_cleaner();
+        }
         Stall { volume, from_ns: volume.clock.monotonic_ns() }
     }
 

@@ -111,3 +111,48 @@ fn what_a_rename_puts_too_deep_is_refused_until_it_is_moved_back() {
     volume.detach().expect("a sound disk");
     assert_eq!(image_of(&*world.home()), seen);
 }
+
+/// Directories that each have a name for the same file, as copies of a tree that share it do.
+const COPIES: u32 = 60;
+
+#[test]
+fn a_file_loses_each_of_thousands_of_names_and_is_the_same_by_all_others() {
+    for window in [1, 40, 5000] {
+        let world = World::new(3);
+        let (volume, _) = world.open().expect("a new volume");
+        let file = make(&volume, ROOT, b"first", Kind::File).expect("a free name");
+        volume.write(file, b"contents", 0, false).expect("room");
+        let step = |at: u32| {
+            make_room(&volume);
+            if at.is_multiple_of(window) {
+                while volume.drain_step().expect("a sound log") > 0 {}
+                while !volume.clean_step().expect("a sound home").is_idle() {}
+            }
+        };
+        let copies: Vec<NodeId> = (0..COPIES)
+            .map(|at| make(&volume, ROOT, format!("copy {at}").as_bytes(), Kind::Directory))
+            .map(|made| made.expect("a free name"))
+            .collect();
+        let each: Vec<(NodeId, Vec<u8>)> = (0..COPIES * 20)
+            .map(|at| (copies[(at % COPIES) as usize], format!("{}", at / COPIES).into_bytes()))
+            .collect();
+        for (at, (copy, name)) in each.iter().enumerate() {
+            assert_eq!(volume.link(file, *copy, name).expect("a free name").node, file);
+            step(at as u32);
+        }
+        // In another order than they came in, and half of them: the rest stay.
+        let (go, stay): (Vec<_>, Vec<_>) =
+            each.iter().enumerate().partition(|(at, _)| at * 7 % each.len() < each.len() / 2);
+        volume.remove_file(ROOT, b"first").expect("a name");
+        for (at, (copy, name)) in &go {
+            volume.remove_file(*copy, name).expect("a name");
+            step(*at as u32);
+        }
+        let links = volume.attributes(file).expect("a file").links;
+        assert_eq!(links as usize, stay.len(), "window {window}");
+        let expected = image_through(&volume);
+        volume.forget(file, 1);
+        volume.detach().expect("a sound home");
+        assert_eq!(image_of(&*world.home()), expected, "window {window}");
+    }
+}

@@ -113,7 +113,7 @@ impl Applier<'_> {
             let held: &dyn Held = &**gone.insert(held);
             // This process has done it before, and has gone on: whoever has the other one open goes
             // on reading that inode.
-            if names.is_taken_home(node, &name, &held.metadata()?) {
+            if names.is_taken_home(self.home, node, &name, &held.metadata()?) {
                 return Ok(());
             }
             let is_new = window.contents.get(&node).is_some_and(|contents| contents.made);

@@ -50,19 +50,25 @@ impl Window {
 
     /// True if the node has the name by a step of this window that can be taken back.
     fn gives(&self, node: NodeId, path: &[u8]) -> bool {
-        self.names_given(node).any(|at| at == path)
+        let links = self.linked.get(&node).is_some_and(|linked| linked.by_name.contains_key(path));
+        links || self.name_made(node) == Some(path)
     }
 
     /// The names that the node has by such steps.
     pub(super) fn names_given(&self, node: NodeId) -> impl Iterator<Item = &[u8]> {
+        let links = self.linked.get(&node).into_iter();
+        let links = links.flat_map(|linked| linked.by_name.keys().map(Vec::as_slice));
+        self.name_made(node).into_iter().chain(links)
+    }
+
+    /// The name that a step makes the node under.
+    fn name_made(&self, node: NodeId) -> Option<&[u8]> {
         let made = self.makes.get(&node).copied();
-        let linked = self.linked.get(&node);
-        let made = made.or_else(|| linked.and_then(|linked| linked.made));
-        let links = linked.into_iter().flat_map(|linked| linked.links.iter().copied());
-        made.into_iter().chain(links).filter_map(|step| match &self.steps[step] {
-            Step::Make { path, .. } | Step::Link { to: path, .. } => Some(path.as_slice()),
+        let made = made.or_else(|| self.linked.get(&node).and_then(|linked| linked.made));
+        match &self.steps[made?] {
+            Step::Make { path, .. } => Some(path),
             _ => None,
-        })
+        }
     }
 
     pub(super) fn link(&mut self, record: &Record<'_>, to: &[u8]) {
@@ -71,8 +77,10 @@ impl Window {
         // With two names it is neither made nor moved by one step.
         let made = self.makes.remove(&node);
         self.moves.remove(&node);
-        let linked = self.linked.entry(node).or_insert(Linked { made, links: Vec::new() });
-        linked.links.push(self.steps.len());
+        let new = || Linked { made, ..Linked::default() };
+        let linked = self.linked.entry(node).or_insert_with(new);
+        linked.links.insert(self.steps.len());
+        linked.by_name.insert(to.to_vec(), self.steps.len());
         let from = match linked.made.map(|made| &self.steps[made]) {
             Some(Step::Make { path, .. }) => {
                 let path = path.clone();
@@ -89,9 +97,10 @@ impl Window {
 
     /// The file gets the new name from where it got the old one, which is taken back.
     pub(super) fn relink(&mut self, record: &Record<'_>, to: &[u8]) {
-        let mut steps = self.linked.get(&record.node).into_iter().flat_map(|linked| &linked.links);
-        let source = steps.find_map(|step| match &self.steps[*step] {
-            Step::Link { from, to, .. } if *to == record.path => Some(from.clone()),
+        let linked = self.linked.get(&record.node);
+        let step = linked.and_then(|linked| linked.by_name.get(record.path));
+        let source = step.and_then(|step| match &self.steps[*step] {
+            Step::Link { from, .. } => Some(from.clone()),
             _ => None,
         });
         let from = source.unwrap_or_else(|| record.path.to_vec());
@@ -103,11 +112,9 @@ impl Window {
     pub(super) fn unlink(&mut self, record: &Record<'_>, survivor: &[u8]) {
         let (node, path) = (record.node, record.path);
         let Some(mut linked) = self.linked.remove(&node) else { return };
-        let is_it =
-            |step: &usize| matches!(&self.steps[*step], Step::Link { to, .. } if *to == path);
-        let survivor = match linked.links.iter().position(is_it) {
-            Some(index) => {
-                let step = linked.links.remove(index);
+        let survivor = match linked.by_name.remove(path) {
+            Some(step) => {
+                linked.links.remove(&step);
                 self.take_back_link(step, node, path);
                 survivor.to_vec()
             }
@@ -138,7 +145,9 @@ impl Window {
     /// The file that loses its first name is made where it gets the next one, and has all others
     /// from there. Returns that name.
     fn make_under_next(&mut self, node: NodeId, linked: &mut Linked) -> Vec<u8> {
-        let (Some(made), next) = (linked.made, linked.links.remove(0)) else { return Vec::new() };
+        let (Some(made), Some(next)) = (linked.made, linked.links.pop_first()) else {
+            return Vec::new();
+        };
         let (first, second) = (self.steps[made].clone(), self.steps[next].clone());
         let (Step::Make { path, make, over, .. }, Step::Link { parent, to, .. }) = (first, second)
         else {
@@ -148,11 +157,23 @@ impl Window {
         let over = self.gone.get(&to).copied().or(self.repeats.then_some(node));
         self.steps[next] = Step::Make { node, parent, path: to.clone(), make, over };
         linked.made = Some(next);
-        for step in &linked.links {
-            if let Step::Link { from, .. } = &mut self.steps[*step] {
-                from.clone_from(&to);
+        linked.by_name.remove(&to);
+        linked.is_made_elsewhere = true;
+        to
+    }
+
+    /// Every further name of a file that the window makes is given from where that is made last.
+    /// Once for all of them, because a file may lose one name after the other.
+    pub(crate) fn settle_links(&mut self) {
+        for linked in self.linked.values_mut().filter(|linked| linked.is_made_elsewhere) {
+            linked.is_made_elsewhere = false;
+            let made = linked.made.map(|made| self.steps[made].clone());
+            let Some(Step::Make { path, .. }) = made else { continue };
+            for step in &linked.links {
+                if let Step::Link { from, .. } = &mut self.steps[*step] {
+                    from.clone_from(&path);
+                }
             }
         }
-        to
     }
 }

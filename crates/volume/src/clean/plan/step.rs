@@ -3,7 +3,7 @@
 //! Promise: looking at the names of the home tells whether a step is done.
 //! Never: looks at them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use holdfast_io::Kind;
 use holdfast_io::tree::NodeId;
@@ -72,12 +72,18 @@ pub(crate) struct Make {
 }
 
 /// The names that a window gives a node with several.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Linked {
     /// Which step makes it; none if it is from before the window.
     pub(super) made: Option<usize>,
     /// Which steps give it further names, in their order, all from the same.
-    pub(super) links: Vec<usize>,
+    pub(super) links: BTreeSet<usize>,
+    /// The same steps by the names that they give.
+    pub(super) by_name: HashMap<Vec<u8>, usize>,
+    /// It is made under another name by now than the steps say that they give theirs from.
+    pub(super) is_made_elsewhere: bool,
+    /// Each of its names is noted as one of these owners'.
+    pub(super) owners: BTreeSet<u32>,
 }
 
 /// What becomes of a record in its window.

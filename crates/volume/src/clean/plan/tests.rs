@@ -30,14 +30,14 @@ const UNLINK: Op<'_> = Op::Remove { survivor: b"a", last: false };
 
 /// Takes one frame per record; returns how many fitted.
 fn take(window: &mut Window, records: &[Record<'_>]) -> usize {
-    records
-        .iter()
-        .enumerate()
-        .take_while(|(index, record)| {
-            let lsn = Lsn(1000 * (*index as u64 + 1));
-            window.take(lsn, &[(**record, lsn.advance(100))], &[])
-        })
-        .count()
+    let frames = records.iter().enumerate();
+    let taken = frames.take_while(|(index, record)| {
+        let lsn = Lsn(1000 * (*index as u64 + 1));
+        window.take(lsn, &[(**record, lsn.advance(100))], &[])
+    });
+    let count = taken.count();
+    window.settle_links();
+    count
 }
 
 #[test]
@@ -669,4 +669,30 @@ fn what_is_done_below_a_name_that_has_changed_places_keeps_it_from_changing_back
         record(NodeId(41), "a", exchange("b", 40)),
     ];
     assert_eq!(take(&mut window, &all), 2);
+}
+
+#[test]
+fn a_file_that_loses_name_after_name_gives_the_others_from_where_it_is_made_last() {
+    let names: Vec<String> = (0..50).map(|name| format!("n{name:02}")).collect();
+    let owned = Op::Change { change: Change { uid: Some(7), ..Change::default() } };
+    let mut frames = vec![record(NODE, "n00", make())];
+    for name in &names[1..] {
+        frames.push(record(NODE, "n00", Op::Link { to: name.as_bytes() }));
+        frames.push(record(NODE, "n00", owned));
+    }
+    for pair in names.windows(2).take(40) {
+        let survivor = pair[1].as_bytes();
+        frames.push(record(NODE, &pair[0], Op::Remove { survivor, last: false }));
+    }
+    let mut window = Window::new(false);
+    assert_eq!(take(&mut window, &frames), frames.len());
+    assert_eq!(made_at(&window, b"n40"), Some((NODE, None)));
+    assert_eq!(window.contents[&NODE].path, b"n40");
+    let links = window.steps.iter().filter_map(|step| match step {
+        Step::Link { from, to, .. } => Some((from.clone(), to.clone())),
+        _ => None,
+    });
+    let left = names[41..].iter().map(|name| (b"n40".to_vec(), name.clone().into_bytes()));
+    assert!(links.eq(left), "{:?}", window.steps);
+    assert!(names[40..].iter().all(|name| window.may_own(NodeId(0), name.as_bytes(), 7)));
 }
