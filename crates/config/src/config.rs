@@ -19,9 +19,12 @@ use crate::standby::StandbyConfig;
 use crate::values::{Way, check_path};
 use holdfast_client::protocol::{LOG_PREFIX, VOLUME_PREFIX};
 use holdfast_memory::Medium;
+use rustix::fs::OFlags;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Which two of these paths lead to one place of the machine, unless the second says that they may.
@@ -91,7 +94,7 @@ impl Config {
     /// # Errors
     /// It cannot be read, or something in it is wrong.
     pub fn load(path: &Path, shared: Shared) -> Outcome<Config> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = read(path).map_err(|error| {
             let what = format!("reading the configuration {}", path.display());
             let remedy = match error.kind() {
                 ErrorKind::PermissionDenied => "run as a user who may read it, such as root",
@@ -268,6 +271,16 @@ impl Config {
         paths.extend(paths_of(&self.tables));
         paths.extend(paths_of(&self.snapshots));
         paths
+    }
+}
+
+/// What the file says. Whatever is none may never end, or never come.
+fn read(path: &Path) -> io::Result<String> {
+    let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(nonblocking).open(path)?;
+    match file.metadata()?.is_file() {
+        true => io::read_to_string(file),
+        false => Err(io::Error::other("it is no regular file")),
     }
 }
 

@@ -76,9 +76,9 @@ pub fn is_locked(file: impl AsFd) -> bool {
 }
 
 /// What ends a front end or a server, which goes on for its users alone when its keeper is gone.
-const THEIR_USE: &str = "leave that process alone: it ends by itself with the last of its users; \
-                         `holdfast umount` its volumes, and end the clients of its logs, disks and \
-                         tables";
+const THEIR_USE: &str = "if its keeper runs, `holdfast shutdown` ends both; else leave that \
+                         process alone: it ends by itself with the last of its users; `holdfast \
+                         umount` its volumes, and end the clients of its logs, disks and tables";
 
 /// Whether a process is a front end or a server, which a keeper has started.
 fn is_one_of_ours(pid: u32) -> bool {

@@ -18,6 +18,7 @@ use holdfast_machine::lock::KeeperLock;
 use holdfast_machine::service_manager::ServiceManager;
 use holdfast_machine::signals::obey_orders;
 use holdfast_machine::threads::for_each;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,9 @@ use std::time::Duration;
 /// How often is looked for what could not be had, and whether the service manager is to be told how
 /// everything is.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Descriptors that a process may have: what Linux lets any have, unless it was told otherwise.
+const DESCRIPTORS_MAX: u64 = 1 << 20;
 
 /// Runs the keeper until it is told to stop.
 pub fn serve(config_path: PathBuf) -> Outcome<()> {
@@ -36,6 +40,21 @@ pub fn serve(config_path: PathBuf) -> Outcome<()> {
         return Err(Problem::new(Exit::Usage, "starting the keeper", why, remedy));
     }
     run(Running::begin(&config_path, config, manager)?)
+}
+
+/// The front ends that a keeper starts have a descriptor for each file that programs have open, or
+/// that is to come home: whoever started the keeper counted on none of that. What cannot be lifted
+/// stays.
+fn let_descriptors_grow() {
+    let before = getrlimit(Resource::Nofile);
+    if before.current.is_none_or(|limit| limit >= DESCRIPTORS_MAX) {
+        return;
+    }
+    let maximum = before.maximum.map(|limit| limit.max(DESCRIPTORS_MAX));
+    let raised = Rlimit { current: Some(DESCRIPTORS_MAX), maximum };
+    if setrlimit(Resource::Nofile, raised).is_err() {
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: before.maximum, ..before });
+    }
 }
 
 /// A keeper that has nothing yet and hears nobody but signals.
@@ -57,6 +76,7 @@ impl Running {
         make_directory_of(&socket)?;
         let lock = KeeperLock::take(&socket)?;
         stay_when_memory_is_short();
+        let_descriptors_grow();
         confine_keeper(config.standby.is_some());
         let file = std::path::absolute(config_path).unwrap_or_else(|_| config_path.to_owned());
         let keeper = Arc::new(Keeper::new(Source::File(file), socket.clone(), manager));

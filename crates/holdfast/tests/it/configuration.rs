@@ -1,6 +1,7 @@
 //! Command line, configuration and claims: what is refused, in which words, with which code.
 
 use crate::fixture::{Fixture, NAME, wait_until};
+use rustix::fs::{FileType, Mode};
 use std::fs;
 use std::path::PathBuf;
 
@@ -18,6 +19,17 @@ fn a_missing_configuration_is_named() {
     let fixture = Fixture::new();
     let ended = fixture.holdfast(&["--config", "/nowhere.toml", "status"]);
     ended.expect(2, &["/nowhere.toml", "--config"]);
+}
+
+#[test]
+fn what_is_no_regular_file_is_no_configuration_and_is_not_waited_for() {
+    let fixture = Fixture::new();
+    let pipe = fixture.path("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    for path in [pipe.to_str().unwrap(), "/dev/zero", "/tmp"] {
+        let ended = fixture.holdfast(&["--config", path, "status"]);
+        ended.expect(2, &[path, "--config"]);
+    }
 }
 
 #[test]

@@ -24,10 +24,9 @@ fn copy(from: &Path, to: &Path) {
     assert!(copied.success());
 }
 
-/// Until nothing but marks of the log's own is left to be applied.
-fn wait_until_home(fixture: &Fixture) {
-    let is_home = || fixture.status()["unapplied_bytes"].as_u64().is_some_and(|it| it <= 8192);
-    wait_until(is_home, || fixture.status().to_string());
+fn wait_until_home(fixture: &Fixture, home: &Path, (name, text): (&str, &str)) {
+    let has = || fs::read_to_string(home.join(name)).is_ok_and(|it| it == text);
+    wait_until(has, || fixture.status().to_string());
 }
 
 /// Changes of a volume, and copies of its home from between them.
@@ -48,7 +47,9 @@ impl World {
                 told
             }
             4 => {
-                wait_until_home(&self.fixture);
+                for (name, text) in &self.expected {
+                    wait_until_home(&self.fixture, &self.fixture.home(), (name, text));
+                }
                 "wait until it is home".into()
             }
             5 => {
@@ -153,14 +154,15 @@ fn a_file_system_from_before_changes_came_home_is_refused_in_the_same_attachment
         fixture.serve();
         if has_come_home_before {
             write_synced(&fixture.mount().join("f"), "older");
-            wait_until_home(&fixture);
+            wait_until_home(&fixture, &home, ("f", "older"));
         }
         run("sync", &[Path::new("-f"), &home]);
         run("cp", &[&image, &old]);
         write_synced(&fixture.mount().join("f"), "kept");
-        let is_home = || fs::read(home.join("f")).is_ok_and(|it| it == b"kept");
-        wait_until(is_home, || fixture.status().to_string());
-        wait_until_home(&fixture);
+        wait_until_home(&fixture, &home, ("f", "kept"));
+        // What comes home next does so once the log has given back what came before it.
+        write_synced(&fixture.mount().join("next"), "next");
+        wait_until_home(&fixture, &home, ("next", "next"));
         fixture.kill_all();
         drop(device);
         let copy = mounted(&old, &fixture.path("disk"));
@@ -182,7 +184,7 @@ fn a_copy_of_a_home_is_kept_when_somebody_says_so() {
     let mut fixture = Fixture::made();
     fixture.serve();
     write_synced(&fixture.mount().join("f"), "1");
-    wait_until_home(&fixture);
+    wait_until_home(&fixture, &fixture.home(), ("f", "1"));
     copy(&fixture.home(), &fixture.path("copy"));
     fixture.kill_all();
     fs::rename(fixture.home(), fixture.path("right")).unwrap();

@@ -22,6 +22,25 @@ impl Fixture {
     }
 }
 
+/// Whoever started the keeper counted on a few files of its own.
+#[test]
+fn files_are_there_however_few_descriptors_the_keeper_was_started_with() {
+    let mut fixture = Fixture::made();
+    let mut few = Command::new("prlimit");
+    few.arg("--nofile=64:64").arg(env!("CARGO_BIN_EXE_holdfast"));
+    few.env("HOLDFAST_CONFIG", fixture.config());
+    fixture.serve_as(few);
+    for number in 0..300 {
+        fs::write(fixture.mount().join(number.to_string()), number.to_string()).unwrap();
+    }
+    for number in 0..300 {
+        let found = fs::read_to_string(fixture.mount().join(number.to_string())).unwrap();
+        assert_eq!(found, number.to_string());
+    }
+    fixture.wait_for_word(0, &[]);
+    assert_eq!(fixture.stop(), Some(0));
+}
+
 #[test]
 fn status_ends_with_0_only_while_everything_that_is_configured_is_served() {
     let mut fixture = Fixture::made();
