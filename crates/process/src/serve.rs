@@ -30,6 +30,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Descriptors that a process may have: what Linux lets any have, unless it was told otherwise.
 const DESCRIPTORS_MAX: u64 = 1 << 20;
 
+/// With fewer it is said: what most systems let a process have that asks for no more.
+const DESCRIPTORS_FEW: u64 = 1024;
+
 /// Runs the keeper until it is told to stop.
 pub fn serve(config_path: PathBuf) -> Outcome<()> {
     let manager = ServiceManager::of_this_process();
@@ -52,8 +55,13 @@ fn let_descriptors_grow() {
     }
     let maximum = before.maximum.map(|limit| limit.max(DESCRIPTORS_MAX));
     let raised = Rlimit { current: Some(DESCRIPTORS_MAX), maximum };
-    if setrlimit(Resource::Nofile, raised).is_err() {
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: before.maximum, ..before });
+    if setrlimit(Resource::Nofile, raised).is_ok() {
+        return;
+    }
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: before.maximum, ..before });
+    let limit = before.maximum.unwrap_or(DESCRIPTORS_MAX);
+    if limit < DESCRIPTORS_FEW {
+        tracing::warn!(limit, "few descriptors: programs may have no more files open than that");
     }
 }
 

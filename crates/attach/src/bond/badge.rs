@@ -65,8 +65,8 @@ pub struct Badge {
     /// The home has everything of the log up to this position: a log that has given back more had
     /// another home. Nothing where nobody noted it.
     pub applied: Option<u64>,
-    /// What tells the directory that it was given to from a copy of that: see [`birth`]. Nothing
-    /// where nobody noted it.
+    /// What tells the directory that it was given to from a copy of that. Nothing where nobody
+    /// noted it.
     pub birth: Option<String>,
     /// The latest moment, by a clock that may have stepped back since, at which the home may have
     /// been touched by its volume; noted a moment late. Nanoseconds since 1970, 0 where nobody

@@ -47,8 +47,15 @@ impl Killed {
         ]
     }
 
+    /// The home stays the directory that it was: a log knows a copy from it.
     fn put_back(&self) {
         for (part, kept) in self.parts() {
+            if part == self.0.home() {
+                empty(&part);
+                copy(&kept.join("."), &part);
+                fs::set_permissions(&part, fs::metadata(&kept).unwrap().permissions()).unwrap();
+                continue;
+            }
             let _ = fs::remove_dir_all(&part).or_else(|_| fs::remove_file(&part));
             copy(&kept, &part);
         }
@@ -75,6 +82,12 @@ impl Killed {
         assert_eq!(ended.code, Some(0), "{told}: {ended:?}");
         assert_eq!(fs::read(self.0.home().join("f")).unwrap(), b"kept", "{told}");
         assert_eq!(format!("{:o}", self.mode()), format!("{SHOWN:o}"), "{told}");
+    }
+}
+
+fn empty(directory: &Path) {
+    for entry in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
+        fs::remove_dir_all(&entry).or_else(|_| fs::remove_file(&entry)).unwrap();
     }
 }
 

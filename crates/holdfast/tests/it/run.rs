@@ -29,7 +29,10 @@ fn arguments(fixture: &Fixture, mount: &Path, more: &[&str], script: &str) -> Ve
 
 const IN_MEMORY: [&str; 2] = ["--must-survive", "process"];
 
-/// A home as others see it; of its badge all but when it was last touched, which it says last.
+/// The word of a badge that says when the home was last touched.
+const NOTED_AT: usize = 7;
+
+/// A home as others see it; of its badge all but when it was last touched.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     mode: u32,
@@ -41,7 +44,11 @@ fn seen(home: &Path) -> Seen {
     let mut badge = vec![0; 4096];
     let length = rustix::fs::getxattr(home, "trusted.holdfast.volume", &mut badge[..]).ok();
     let badge = length.map(|length| String::from_utf8(badge[..length].to_vec()).unwrap());
-    let badge = badge.map(|badge| badge.rsplit_once(' ').unwrap().0.to_owned());
+    let badge = badge.map(|badge| {
+        let mut words: Vec<&str> = badge.split(' ').collect();
+        words.remove(NOTED_AT);
+        words.join(" ")
+    });
     let mut names: Vec<_> = fs::read_dir(home).unwrap().map(|it| it.unwrap().path()).collect();
     names.sort();
     Seen { mode: home.metadata().unwrap().permissions().mode(), badge, names }

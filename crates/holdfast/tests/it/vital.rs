@@ -27,7 +27,7 @@ impl Fixture {
 fn files_are_there_however_few_descriptors_the_keeper_was_started_with() {
     let mut fixture = Fixture::made();
     let mut few = Command::new("prlimit");
-    few.arg("--nofile=64:64").arg(env!("CARGO_BIN_EXE_holdfast"));
+    few.arg("--nofile=64:").arg(env!("CARGO_BIN_EXE_holdfast"));
     few.env("HOLDFAST_CONFIG", fixture.config());
     fixture.serve_as(few);
     for number in 0..300 {
