@@ -24,6 +24,7 @@ use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
+    holdfast_machine::signals::hear_all();
     let cli = match misread::read() {
         Ok(cli) => cli,
         Err(code) => return code,

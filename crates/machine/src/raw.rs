@@ -1,7 +1,7 @@
 //! Descriptors and signals by number.
 //!
 //! Promise: turns the number of a descriptor inherited from the keeper into an owned one, once; has
-//! the kernel drop a signal.
+//! the kernel drop a signal, or give it.
 //! A process starts with the descriptors that it was meant to have, and starts others so.
 //! Never: is used for anything but the numbers that the keeper's hidden subcommands are given, and
 //! signals that [`crate::signals`] names.
@@ -34,6 +34,20 @@ pub(crate) fn ignore_signal(number: i32) -> io::Result<()> {
         libc::SIG_ERR => Err(io::Error::last_os_error()),
         _before => Ok(()),
     }
+}
+
+/// From now on this process hears of every signal that is for it, and of the end of each process
+/// that it starts, whatever its own starter did not want to hear of.
+pub(crate) fn hear_signals() {
+    // SAFETY: an all-zero set is a valid one, which the first call fills in; no code of ours runs
+    // for a signal that the kernel answers by itself, and none of the calls keeps what it is given.
+    let heard = unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none) == 0
+            && libc::signal(libc::SIGCHLD, libc::SIG_DFL) != libc::SIG_ERR
+            && libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) == 0
+    };
+    assert!(heard, "the kernel knows these signals");
 }
 
 /// Closes every descriptor from this number on. To be called before this process has opened any.

@@ -2,10 +2,11 @@
 //!
 //! Promise: what serves ends by an order to end (SIGTERM, SIGINT), by SIGQUIT, by SIGKILL, or
 //! because it is broken. A terminal that closes, a signal meant for another program, and a file
-//! that grows beyond a limit end nothing.
+//! that grows beyond a limit end nothing. It hears of both, and of the end of what it starts, whoever
+//! started it.
 //! Never: makes a program that Holdfast starts for somebody deaf.
 
-use crate::raw::ignore_signal;
+use crate::raw::{hear_signals, ignore_signal};
 use crate::threads::thread;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
@@ -25,6 +26,13 @@ const NO_ORDERS: [i32; 9] =
 
 /// A failing power supply's signal, which is meant for the machine's first process.
 const SIGPWR: i32 = libc::SIGPWR;
+
+/// From now on this process hears of what it is sent, and of the end of what it starts, although
+/// whoever started it ignored or blocked that: an exec leaves both as they were. To be called before
+/// there is a thread.
+pub fn hear_all() {
+    hear_signals();
+}
 
 /// From now on this process, which starts no other, does not hear what orders nothing.
 pub fn ignore_no_orders() -> io::Result<()> {

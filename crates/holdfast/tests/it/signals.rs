@@ -36,6 +36,26 @@ fn no_signal_but_an_order_ends_keeper_front_end_or_server() {
     assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"goes on");
 }
 
+/// Starts a program as one that hears of nothing does: what it ignores and blocks is inherited.
+const DEAF: &str = "import os, signal, sys
+for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+    signal.signal(number, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+os.execv(sys.argv[1], sys.argv[1:])";
+
+#[test]
+fn a_keeper_whose_starter_heard_of_nothing_replaces_what_dies_and_ends_when_it_is_told_to() {
+    let mut fixture = Fixture::made();
+    fixture.serve_behind("/usr/bin/python3", &["-c", DEAF]);
+    let front_end = fixture.front_end();
+    kill(front_end, Signal::KILL);
+    fs::write(fixture.mount().join("f"), "goes on").unwrap();
+    wait_until(|| fixture.front_end() != front_end, || "it is not replaced".to_owned());
+    kill(fixture.keeper_pid(), Signal::TERM);
+    assert_eq!(fixture.reap(), Some(0), "{}", fixture.keeper_log());
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"goes on");
+}
+
 /// The command alone hears what it is sent: whoever started it knows nothing of it.
 #[test]
 fn a_run_goes_on_at_a_terminal_that_closes_and_its_command_hears_signals_as_ever() {
