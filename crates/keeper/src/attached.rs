@@ -4,9 +4,9 @@
 //! what its front end knows.
 //! Never: attaches or ends anything.
 
+use crate::front_end::FrontEndLife;
+use crate::front_end::known::KnownFront;
 use crate::report::volume::VolumeStatus;
-use crate::supervisor::Supervised;
-use crate::supervisor::snapshot::Snapshot;
 use holdfast_attach::observe::observe;
 use holdfast_config::VolumeConfig;
 use holdfast_config::claims::{PowerSource, Verdict};
@@ -27,7 +27,7 @@ pub(crate) struct Attached {
     pub(crate) power: PowerSource,
     /// If it is mounted.
     pub(crate) file_system: Option<FileSystem>,
-    pub(crate) supervised: Supervised,
+    pub(crate) life: FrontEndLife,
 }
 
 impl Attached {
@@ -51,35 +51,35 @@ impl Attached {
     }
 
     /// Who uses its file system, for people, or that nobody is seen who keeps it.
-    fn kept_by(&self, snapshot: &Snapshot) -> Option<String> {
+    fn kept_by(&self, known: &KnownFront) -> Option<String> {
         let file_system = self.file_system.as_ref()?;
         match file_system.kept() {
             Some(kept) => kept.in_use(),
             // A front end that stands still has not heard of it yet.
-            None => (file_system.is_connected() && snapshot.standstills.is_empty())
+            None => (file_system.is_connected() && known.standstills.is_empty())
                 .then(|| UNSEEN.to_owned()),
         }
     }
 
     /// Refuses to wait for those who keep what is unmounted here: they may for ever.
-    pub(crate) fn refuse_kept(&self, name: &str, snapshot: &Snapshot) -> Outcome<()> {
+    pub(crate) fn refuse_kept(&self, name: &str, known: &KnownFront) -> Outcome<()> {
         // Until it is, nobody keeps it for longer.
-        let is_unmounted = !snapshot.is_cut_off && !self.is_mounted();
-        let who = is_unmounted.then(|| self.kept_by(snapshot)).flatten();
+        let is_unmounted = !known.of.is_cut_off && !self.is_mounted();
+        let who = is_unmounted.then(|| self.kept_by(known)).flatten();
         who.map_or(Ok(()), |who| Err(kept_elsewhere(name, &who)))
     }
 
     /// The verdict of the front end, which has seen the memory, once there is one.
     pub(crate) fn verdict(&self) -> Verdict {
-        self.supervised.snapshot().verdict.unwrap_or_else(|| self.verdict.clone())
+        self.life.known().of.verdict.unwrap_or_else(|| self.verdict.clone())
     }
 
     pub(crate) fn status(&self, name: &str) -> VolumeStatus {
         let observed = observe(&self.volume.medium());
-        let snapshot = self.supervised.snapshot();
-        let is_over = snapshot.is_over();
+        let known = self.life.known();
+        let is_over = known.is_over();
         let status = VolumeStatus::new(name, &self.volume, self.verdict(), self.power, observed);
-        let status = status.with(snapshot).out_of_place(|| self.out_of_place(name));
+        let status = status.with(known).out_of_place(|| self.out_of_place(name));
         let status = status.with_log(&self.volume, false);
         if is_over { status.mounted_by_another(&self.volume) } else { status }
     }

@@ -7,8 +7,7 @@
 //! mounted something of it.
 
 use crate::attached::Attached;
-use crate::supervisor::Supervised;
-use crate::supervisor::snapshot::Snapshot;
+use crate::front_end::FrontEndLife;
 use holdfast_machine::mounts::elsewhere::{FileSystem, KeptBy, PASSING, copies_text};
 use holdfast_machine::threads::thread;
 use std::sync::Arc;
@@ -23,31 +22,31 @@ pub(crate) fn watch_volume(name: &str, attached: &Arc<Attached>) {
     let told = whose.clone();
     let watch = move || {
         let file_system = attached.file_system.as_ref();
-        file_system.inspect(|it| watch(&whose, it, &attached.supervised));
+        file_system.inspect(|it| watch(&whose, it, &attached.life));
     };
     let watched = thread("copies", watch);
     let _ = watched.map_err(|why| tracing::warn!("{told}: copies of it are not cut off: {why}"));
 }
 
 /// Looks until what is unmounted is over, or cut off.
-fn watch(whose: &str, file_system: &FileSystem, supervised: &Supervised) {
+fn watch(whose: &str, file_system: &FileSystem, life: &FrontEndLife) {
     let begun = Instant::now();
     loop {
-        let seen = supervised.wait(LOOK_EVERY, Snapshot::is_over);
-        if seen.is_over() || seen.is_cut_off {
+        let seen = life.wait_while(LOOK_EVERY, |it| !it.is_over());
+        if seen.is_over() || seen.of.is_cut_off {
             return;
         }
         if begun.elapsed() >= PASSING {
-            cut_off(whose, file_system, supervised);
+            cut_off(whose, file_system, life);
         }
     }
 }
 
 /// Cuts off those who have copies alone. Nobody else keeps what is unmounted here by now.
-pub(crate) fn cut_off(whose: &str, file_system: &FileSystem, supervised: &Supervised) {
+pub(crate) fn cut_off(whose: &str, file_system: &FileSystem, life: &FrontEndLife) {
     let is_mounted = file_system.mount().is_some();
     if let Some(KeptBy::Copied(processes)) = file_system.kept().filter(|_| !is_mounted) {
         tracing::warn!("{whose}: {}", copies_text(processes));
-        supervised.cut_off_copies(processes);
+        life.cut_off_copies(processes);
     }
 }

@@ -5,17 +5,18 @@
 //! Never: changes a disk's region.
 
 use crate::copies::cut_off;
+use crate::front_end::FrontEndLife;
+use crate::front_end::known::KnownFront;
 use crate::held::Held;
 use crate::kept::Kept;
 use crate::kept_disks::KeptDisks;
+use crate::life::known::State;
 use crate::memory::Memories;
 use crate::orders::{Orders, Server, Task};
 use crate::pace::{OFTEN, Pace, SELDOM};
 use crate::progress::{PROGRESS_EVERY, Progress, RETRY_EVERY, Refuse};
 use crate::settings;
 use crate::spawn::OWN_BINARY;
-use crate::supervisor::Supervised;
-use crate::supervisor::snapshot::{Snapshot, State};
 use crate::{attach, upgrade};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
@@ -57,7 +58,7 @@ struct Entry {
 /// One of them, and where its disk is mounted.
 #[derive(Debug)]
 struct DiskFront {
-    supervised: Supervised,
+    life: FrontEndLife,
     file_system: Option<FileSystem>,
 }
 
@@ -97,7 +98,7 @@ impl Entry {
     fn lack(&self) -> Option<Problem> {
         match &self.front {
             Ok(front) => {
-                let seen = front.supervised.snapshot();
+                let seen = front.life.known();
                 seen.problem.filter(|_| seen.state == State::Failed)
             }
             Err(problem) => Some(problem.clone()),
@@ -176,7 +177,7 @@ impl DiskFronts {
         let lack = entry.lack().unwrap_or_else(|| not_yet(name));
         let gone = std::mem::replace(&mut entry.front, Err(lack));
         drop(fronts);
-        gone.ok().and_then(Arc::into_inner).into_iter().for_each(|it| it.supervised.join());
+        gone.ok().and_then(Arc::into_inner).into_iter().for_each(|it| it.life.join());
         let front = means.start(name, server)?;
         self.lock().entry(name.to_owned()).and_modify(|it| it.put(name, Ok(front)));
         Ok(())
@@ -195,9 +196,9 @@ impl DiskFronts {
     }
 
     /// What is known of each, or why there is none.
-    pub(crate) fn snapshots(&self) -> BTreeMap<String, Outcome<Snapshot>> {
+    pub(crate) fn known(&self) -> BTreeMap<String, Outcome<KnownFront>> {
         let fronts = self.fronts().into_iter();
-        fronts.map(|(name, front)| (name, front.map(|it| it.supervised.snapshot()))).collect()
+        fronts.map(|(name, front)| (name, front.map(|it| it.life.known()))).collect()
     }
 
     /// Whether there is one of this disk, or a reason why not.
@@ -220,8 +221,8 @@ impl DiskFronts {
             serves(&front, means.refuse)?;
         }
         let front = front?;
-        front.supervised.upgrade(&whose, binary, say)?;
-        let pid = front.supervised.snapshot().front_end_pid.unwrap_or_default();
+        front.life.upgrade(&whose, binary, say)?;
+        let pid = front.life.known().pid.unwrap_or_default();
         let binary = binary.display();
         Ok(format!("the front end of {name} is replaced: {binary} serves as process {pid}"))
     }
@@ -251,7 +252,7 @@ impl DiskFronts {
         for (name, front) in &fronts {
             let mount = || front.file_system.as_ref().and_then(FileSystem::mount);
             unmount_disk(name, &mount, is_forced);
-            front.supervised.unmounted();
+            front.life.unmounted();
         }
         fronts.iter().for_each(|(name, front)| front.wait_for_end(name, is_forced));
     }
@@ -270,16 +271,16 @@ impl DiskFront {
     fn wait_for_end(&self, name: &str, is_forced: &dyn Fn() -> bool) {
         let (begun, mut spoken) = (Instant::now(), false);
         loop {
-            let seen = self.supervised.wait(PROGRESS_EVERY, Snapshot::is_over);
+            let seen = self.life.wait_while(PROGRESS_EVERY, |it| !it.is_over());
             if seen.is_over() {
                 return;
             }
-            let is_awaited = !seen.is_cut_off && begun.elapsed() >= PASSING;
+            let is_awaited = !seen.of.is_cut_off && begun.elapsed() >= PASSING;
             let Some(kept) = self.file_system.as_ref().filter(|_| is_awaited) else { continue };
-            cut_off(&format!("disk {name}"), kept, &self.supervised);
+            cut_off(&format!("disk {name}"), kept, &self.life);
             let Some(who) = kept.kept().and_then(KeptBy::in_use) else { continue };
             if is_forced() {
-                self.supervised.cut_off(true);
+                self.life.cut_off(true);
             } else if !std::mem::replace(&mut spoken, true) {
                 tracing::warn!("disk {name} is unmounted here: {who}; a second signal cuts it off");
             }
@@ -289,11 +290,10 @@ impl DiskFront {
 
 /// Waits until a front end serves, or is given up.
 fn serves(front: &Outcome<Arc<DiskFront>>, refuse: Refuse<'_>) -> Outcome<()> {
-    let front = &front.as_ref().map_err(Clone::clone)?.supervised;
-    let starts = |seen: &Snapshot| matches!(seen.state, State::Starting | State::Restarting);
+    let front = &front.as_ref().map_err(Clone::clone)?.life;
     loop {
-        let seen = front.wait(PROGRESS_EVERY, |seen| !starts(seen));
-        if !starts(&seen) {
+        let seen = front.wait_while(PROGRESS_EVERY, KnownFront::is_to_serve);
+        if !seen.is_to_serve() {
             return seen.problem.map_or(Ok(()), Err);
         }
         refuse()?;
@@ -383,9 +383,9 @@ fn start_one(
         handover: None,
         pulse_fd: None,
     };
-    let supervised = Supervised::start(orders, held, (binary, memories), unmount_unserved)?;
+    let life = FrontEndLife::start(orders, held, (binary, memories), unmount_unserved)?;
     kept_disks.taken(name);
-    Ok(DiskFront { supervised, file_system })
+    Ok(DiskFront { life, file_system })
 }
 
 /// Mounts a disk. One that an earlier keeper mounted is mounted anew if no program uses it.

@@ -18,16 +18,17 @@ use crate::attempt::Attempt;
 use crate::control::protocol::{Answer, Command};
 use crate::control::told;
 use crate::disks::DiskFronts;
+use crate::front_end::FrontEndLife;
+use crate::front_end::known::KnownFront;
 use crate::kept_disks::KeptDisks;
 use crate::last_word::LastWord;
+use crate::life::known::State;
 use crate::memory::Memories;
 use crate::progress::{LOOK_EVERY, PROGRESS_EVERY, Refuse};
 use crate::remains::Remains;
 use crate::report::{KeeperStatus, StatusReport, UPGRADE, VolumeStatus};
 use crate::sectionless::{Sectionless, sectionless};
 use crate::server::ServerLife;
-use crate::supervisor::Supervised;
-use crate::supervisor::snapshot::{Snapshot, State};
 use crate::{attach, copies, spawn, upgrade};
 use holdfast_attach::observe::observe;
 use holdfast_client::protocol::VOLUME_PREFIX;
@@ -253,7 +254,7 @@ impl Keeper {
     /// A volume that is not over.
     fn attached(&self, name: &str, doing: &str) -> Outcome<Arc<Attached>> {
         let found = self.lock().get(name).cloned().and_then(Entry::here);
-        let found = found.filter(|attached| !attached.supervised.snapshot().is_over());
+        let found = found.filter(|attached| !attached.life.known().is_over());
         found.ok_or_else(|| {
             let what = format!("{doing} volume {name}");
             Problem::new(Exit::Failed, what, NOT_ATTACHED, "see `holdfast status`")
@@ -279,8 +280,8 @@ impl Keeper {
     /// [`Self::mount`] of what somebody may have asked for already.
     pub fn have_mounted(&self, name: &str, say: Progress<'_>) -> Outcome<String> {
         self.mount(name, say).or_else(|problem| match self.attached(name, "mounting") {
-            Ok(attached) if attached.supervised.snapshot().state == State::Serving => {
-                Ok(self.served_text(name, &attached, attached.supervised.snapshot().recovery))
+            Ok(attached) if attached.life.known().state == State::Serving => {
+                Ok(self.served_text(name, &attached, attached.life.known().of.recovery))
             }
             _ => Err(problem),
         })
@@ -312,9 +313,9 @@ impl Keeper {
         self.refuse_if_ending(what)?;
         match volumes.get(name) {
             Some(Entry::Coming(attempt)) => return Ok(Turn::Theirs(attempt.clone())),
-            Some(Entry::Here(attached)) => match attached.supervised.snapshot().state {
+            Some(Entry::Here(attached)) => match attached.life.known().state {
                 State::GivenUp => {
-                    attached.supervised.try_again();
+                    attached.life.try_again();
                     return Ok(Turn::Starts(attached.clone()));
                 }
                 State::Starting => return Ok(Turn::Starts(attached.clone())),
@@ -397,9 +398,9 @@ impl Keeper {
         let noted = decided.map_or(Ok(()), |it| attach::note(name, &volume, &held, &it));
         noted.inspect_err(|_| attach::unmount_unserved(&orders))?;
         let means = (binary, &self.memories);
-        let supervised = Supervised::start(orders, held, means, attach::unmount_unserved);
-        let supervised = supervised.inspect_err(|_| self.remains.keep_again(name))?;
-        Ok(Attached { volume, verdict, power, file_system, supervised })
+        let life = FrontEndLife::start(orders, held, means, attach::unmount_unserved);
+        let life = life.inspect_err(|_| self.remains.keep_again(name))?;
+        Ok(Attached { volume, verdict, power, file_system, life })
     }
 
     fn term(&self) -> Option<u64> {
@@ -443,17 +444,16 @@ impl Keeper {
         say: Progress<'_>,
     ) -> Outcome<String> {
         let started = Instant::now();
-        let waits = |s: &Snapshot| matches!(s.state, State::Starting | State::Restarting);
         loop {
-            let snapshot = attached.supervised.wait(PROGRESS_EVERY, |s| !waits(s));
-            if waits(&snapshot) {
+            let known = attached.life.wait_while(PROGRESS_EVERY, KnownFront::is_to_serve);
+            if known.is_to_serve() {
                 self.refuse_if_ending(|| format!("mounting volume {name}"))?;
                 let text = format!("{name}: starting, {} s", started.elapsed().as_secs());
                 say(&self.with_reasons(text, attached));
                 continue;
             }
-            return match (snapshot.state, snapshot.problem) {
-                (State::Serving, _) => Ok(self.served_text(name, attached, snapshot.recovery)),
+            return match (known.state, known.problem) {
+                (State::Serving, _) => Ok(self.served_text(name, attached, known.of.recovery)),
                 (_, Some(problem)) => Err(problem),
                 (state, None) => {
                     let what = format!("mounting volume {name}");
@@ -489,13 +489,13 @@ impl Keeper {
         };
         let was_mounted = attached.is_mounted();
         // Whoever asks a second time waits for the end of the first.
-        if attached.supervised.snapshot().state != State::Detaching {
+        if attached.life.known().state != State::Detaching {
             self.end_use(name, &attached, force, say)?;
-            attached.supervised.unmounted();
+            attached.life.unmounted();
             copies::watch_volume(name, &attached);
         }
         if force {
-            attached.supervised.cut_off(!was_mounted && attached.is_connected());
+            attached.life.cut_off(!was_mounted && attached.is_connected());
         }
         self.wait_until_detached(name, &attached, say)
     }
@@ -521,9 +521,9 @@ impl Keeper {
 
     /// What is waited for, with what stands still of it, and why.
     fn with_reasons(&self, text: String, attached: &Attached) -> String {
-        let mut standing = attached.supervised.snapshot().standstills;
+        let mut standing = attached.life.known().standstills;
         let server = self.server().filter(|_| attached.volume.way == Way::Queue);
-        standing.extend(server.into_iter().flat_map(|server| server.snapshot().standstills));
+        standing.extend(server.into_iter().flat_map(|server| server.known().standstills));
         standing.iter().fold(text, |text, standstill| format!("{text}; {standstill}"))
     }
 
@@ -535,14 +535,14 @@ impl Keeper {
     ) -> Outcome<String> {
         let begun = Instant::now();
         loop {
-            let snapshot = attached.supervised.wait(PROGRESS_EVERY, Snapshot::is_over);
-            if begun.elapsed() >= PASSING && !snapshot.is_over() {
-                attached.refuse_kept(name, &snapshot)?;
+            let known = attached.life.wait_while(PROGRESS_EVERY, |it| !it.is_over());
+            if begun.elapsed() >= PASSING && !known.is_over() {
+                attached.refuse_kept(name, &known)?;
             }
-            match (snapshot.state, &snapshot.problem) {
+            match (known.state, &known.problem) {
                 (State::Detached, _) => {
-                    let complete = snapshot.complete_text(&attached.volume.home);
-                    let copies = match snapshot.copies_cut_off {
+                    let complete = known.complete_text(&attached.volume.home);
+                    let copies = match known.of.copies_cut_off {
                         0 => String::new(),
                         processes => format!("; {}", copies_text(processes)),
                     };
@@ -550,7 +550,7 @@ impl Keeper {
                 }
                 (State::Failed, Some(problem)) => return Err(problem.clone()),
                 _ => match self.lacks_its_server(name, &attached.volume) {
-                    Some(why) => attached.supervised.let_go(why),
+                    Some(why) => attached.life.let_go(why),
                     None => say(&self.with_reasons(left_text(name, &attached.volume), attached)),
                 },
             }
@@ -559,8 +559,8 @@ impl Keeper {
 
     /// Why a volume cannot be given back: the server has its log, and was given up.
     fn lacks_its_server(&self, name: &str, volume: &VolumeConfig) -> Option<Problem> {
-        let snapshot = self.server()?.snapshot();
-        let is_lacking = volume.way == Way::Queue && snapshot.state == State::GivenUp;
+        let state = self.server()?.known().state;
+        let is_lacking = volume.way == Way::Queue && state == State::GivenUp;
         is_lacking.then(|| {
             let (what, why) = (format!("giving volume {name} back"), "its server was given up");
             let remedy = format!(
@@ -581,13 +581,13 @@ impl Keeper {
         let others: BTreeSet<String> =
             others.filter(|name| !config.volumes.contains_key(name)).collect();
         names.extend(others);
-        let server = self.server().map(|server| (server.socket(), server.snapshot()));
+        let server = self.server().map(|server| (server.socket(), server.known()));
         let behind = server.as_ref().map_or(&[][..], |(_, server)| &server.standstills);
         let astray = |name: &String| {
-            server.as_ref()?.1.astray.get(&format!("{VOLUME_PREFIX}{name}")).cloned()
+            server.as_ref()?.1.of.astray.get(&format!("{VOLUME_PREFIX}{name}")).cloned()
         };
         let log_trouble = |name: &String| {
-            server.as_ref()?.1.log_troubles.get(&format!("{VOLUME_PREFIX}{name}")).cloned()
+            server.as_ref()?.1.of.log_troubles.get(&format!("{VOLUME_PREFIX}{name}")).cloned()
         };
         let coming = |name: &String| match attached.get(name)? {
             Entry::Coming(attempt) => Some(attempt.text()),
@@ -624,7 +624,7 @@ impl Keeper {
             problem: self.changed_settings(&config),
             ..keeper
         };
-        let fronts = self.disks().snapshots();
+        let fronts = self.disks().known();
         let mut report = StatusReport::new(Some(keeper), volumes).with(
             &config,
             self.begun.get(),

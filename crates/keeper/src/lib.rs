@@ -6,7 +6,8 @@
 //! Never: knows what a process that it starts does inside: they hear orders, and report.
 //!
 //! Where to look: `keeper` attaches volumes and ends them, and is reached through `control`;
-//! `supervisor` and `server` have front ends and the server live, by `orders`; `report` is what
+//! `front_end` and `server` have front ends and the server live, by `orders`, and `life` is what
+//! both have in common; `report` is what
 //! `holdfast status` prints. `pulse` tells which of its processes live.
 
 #![deny(unsafe_code)]
@@ -17,6 +18,7 @@ mod attempt;
 pub mod control;
 mod copies;
 mod disks;
+mod front_end;
 pub mod handover;
 mod heard;
 mod held;
@@ -25,6 +27,7 @@ mod kept;
 mod kept_disks;
 mod last_word;
 pub mod left;
+mod life;
 pub mod listeners;
 mod log_place;
 pub mod memory;
@@ -43,7 +46,6 @@ mod settings;
 mod signs;
 mod spawn;
 mod stall;
-mod supervisor;
 pub mod taken;
 mod tcp_table;
 mod upgrade;

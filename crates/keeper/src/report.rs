@@ -23,9 +23,9 @@ pub(crate) use volume::NOT_MADE;
 pub use volume::{ATTACHING, OUT_OF_PLACE, VolumeStatus};
 pub(crate) use words::UPGRADE;
 
+use crate::front_end::known::KnownFront;
 use crate::sectionless::{Sectionless, sectionless};
-use crate::server::snapshot::ServerSnapshot;
-use crate::supervisor::snapshot::Snapshot;
+use crate::server::known::KnownServer;
 use disk::DiskStatus;
 use holdfast_config::Config;
 use holdfast_config::problem::Outcome;
@@ -108,14 +108,19 @@ impl StatusReport {
         }
     }
 
+    /// With what is configured to be served, while no keeper runs.
+    pub fn of_nobody(self, config: &Config) -> Self {
+        self.with(config, None, None, &BTreeMap::new())
+    }
+
     /// With the server, if one runs, its socket, what it is configured to serve, and the front ends
     /// of its disks. `had` is the configuration with which the keeper has begun, if there is one.
-    pub fn with(
+    pub(crate) fn with(
         mut self,
         config: &Config,
         had: Option<&Config>,
-        server: Option<(&Path, ServerSnapshot)>,
-        fronts: &BTreeMap<String, Outcome<Snapshot>>,
+        server: Option<(&Path, KnownServer)>,
+        fronts: &BTreeMap<String, Outcome<KnownFront>>,
     ) -> Self {
         let snapshot = server.as_ref().map(|(_, snapshot)| snapshot);
         self.logs = LogStatus::all(config, had, snapshot);

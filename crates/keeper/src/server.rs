@@ -6,23 +6,25 @@
 //! Never: opens a region, a log or a disk; it removes a region that its log needs no more.
 
 mod awaited;
+pub(crate) mod known;
 mod log_places;
-pub(crate) mod snapshot;
 mod state;
 mod store_place;
 mod table_places;
 
 use crate::heard::{Heard, start_heard};
+use crate::life::Life;
+use crate::life::known::State;
+use crate::life::process::Process;
+use crate::life::watched::{LOOK_EVERY, Watched};
 use crate::memory::{self, Memories};
 use crate::orders;
 use crate::orders::{DiskOrders, LogOrders, ServerOrders, ServerReady, ServerReport};
 use crate::progress::{self, Progress, RETRY_EVERY, Refuse};
-use crate::restart::{Death, Deaths, Decision, until_it_passes};
-use crate::signs::{new_pulse, silence, tell_astray, unanswered};
+use crate::restart::Death;
 use crate::spawn::{OWN_BINARY, start_server};
-use crate::supervisor::snapshot::State;
 use crate::taken;
-use crate::upgrade::{END_PATIENCE, Request, Upgrade, open_binary};
+use crate::upgrade::{END_PATIENCE, Request, open_binary};
 use awaited::are_empty;
 use holdfast_attach::bond::RegionNote;
 use holdfast_attach::logs;
@@ -42,9 +44,9 @@ use holdfast_machine::standstill::{Look, Standstill};
 use holdfast_machine::threads;
 use holdfast_memory::{Medium, Region};
 use holdfast_peers::refuse_descriptors;
-use rustix::process::{Pid, Signal, kill_process};
-use snapshot::ServerSnapshot;
-use state::{Awaited, Event, Held, Places, Running, Shared, Supervisor, Untaken};
+use known::{KnownServer, OfServer};
+use rustix::process::Signal;
+use state::{Awaited, Event, Held, Places, Running, Supervisor, Untaken};
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
@@ -54,9 +56,6 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-
-/// How often is looked whether it lives.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// How long it may take to bring everything to the disks when the keeper ends.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(120);
@@ -68,7 +67,7 @@ const EVERYBODY: u32 = 0o666;
 #[derive(Debug)]
 pub(crate) struct ServerLife {
     socket: PathBuf,
-    shared: Arc<Shared>,
+    watched: Arc<Watched<OfServer>>,
     events: Sender<Event>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -167,43 +166,37 @@ impl ServerLife {
         let homes =
             homes.map(|(of, it)| (format!("{VOLUME_PREFIX}{of}"), it.home.clone())).collect();
         let held = Held { listener, directories, orders, homes, unserved };
-        let shared = Shared::new(new_pulse("the server")?, memories.clone(), media_of(config));
-        let shared = Arc::new(shared);
+        let (who, of) = ("the server", OfServer::default());
+        let watched = Watched::new((who, who), of, memories.clone(), media_of(config))?;
+        let watched = Arc::new(watched);
         let (sender, events) = channel();
         let supervisor = Supervisor {
             held,
-            binary,
-            shared: shared.clone(),
+            life: Life::new(who.to_owned(), binary, watched.clone()),
+            watched: watched.clone(),
             events,
             sender: sender.clone(),
-            deaths: Deaths::default(),
             running: None,
             starts: 0,
             due: Some(Instant::now()),
-            upgrade: None,
             is_stopping: false,
             stands_still: false,
             marks: BTreeMap::new(),
             astray: BTreeMap::new(),
             places: Places::default(),
             awaited: Awaited::default(),
-            is_renewing: false,
             left_out: Vec::new(),
         };
         let thread = threads::thread("server", move || supervisor.run())?;
         let thread = Mutex::new(Some(thread));
-        Ok(ServerLife { socket, shared, events: sender, thread })
+        Ok(ServerLife { socket, watched, events: sender, thread })
     }
 
     /// What is known now.
-    pub(crate) fn snapshot(&self) -> ServerSnapshot {
-        let mut snapshot = self.shared.lock().clone();
-        snapshot.longest_stall = snapshot.longest_stall.max(self.shared.stall.so_far());
-        let (pulse, pid) = (&self.shared.pulse, snapshot.pid);
-        snapshot.astray = self.shared.astray();
-        snapshot.standstills.extend(silence(pulse, pid, "the server"));
-        snapshot.standstills.extend(unanswered(pulse, pid, "the server"));
-        snapshot
+    pub(crate) fn known(&self) -> KnownServer {
+        let mut known = self.watched.known();
+        known.of.astray = self.watched.astray();
+        known
     }
 
     /// The server as a front end of this volume finds it.
@@ -217,13 +210,13 @@ impl ServerLife {
     }
 
     fn for_service(&self, service: &str) -> Outcome<orders::Server> {
-        let snapshot = self.snapshot();
-        let ready = snapshot.ready.unwrap_or_default();
+        let known = self.known();
+        let ready = known.of.ready.unwrap_or_default();
         if let Some((_, problem)) = ready.unserved.iter().find(|(of, _)| of == service) {
             return Err(problem.clone());
         }
         let verdict = ready.verdicts.into_iter().find(|(of, _)| of == service);
-        let lacking = || snapshot.problem.map_or_else(not_served, not_served_yet);
+        let lacking = || known.problem.map_or_else(not_served, not_served_yet);
         let (_, verdict) = verdict.ok_or_else(lacking)?;
         Ok(orders::Server { socket: self.socket.clone(), verdict })
     }
@@ -235,20 +228,17 @@ impl ServerLife {
 
     /// Returns when the first server has said which logs it has, or when it is given up.
     pub(crate) fn wait_until_begun(&self, refuse: Refuse<'_>) -> Outcome<()> {
-        let waits = |s: &ServerSnapshot| {
-            s.ready.is_none() && matches!(s.state, State::Starting | State::Restarting)
-        };
+        let waits = |s: &KnownServer| s.of.ready.is_none() && s.is_to_serve();
         self.wait_while(waits, refuse).map(drop)
     }
 
     /// Returns when the first server serves, or when it is given up.
     pub(crate) fn wait_until_served(&self, refuse: Refuse<'_>) -> Outcome<String> {
-        let waits = |s: &ServerSnapshot| matches!(s.state, State::Starting | State::Restarting);
-        let snapshot = self.wait_while(waits, refuse)?;
-        match snapshot.problem {
+        let known = self.wait_while(KnownServer::is_to_serve, refuse)?;
+        match known.problem {
             Some(problem) => Err(problem),
             None => {
-                let (socket, ready) = (self.socket.display(), snapshot.ready.unwrap_or_default());
+                let (socket, ready) = (self.socket.display(), known.of.ready.unwrap_or_default());
                 Ok(format!("the server answers at {socket}; {}", ready.recovery))
             }
         }
@@ -257,13 +247,11 @@ impl ServerLife {
     /// Waits as long as that is so and nobody refuses to.
     fn wait_while(
         &self,
-        waits: impl Fn(&ServerSnapshot) -> bool,
+        waits: impl Fn(&KnownServer) -> bool,
         refuse: Refuse<'_>,
-    ) -> Outcome<ServerSnapshot> {
+    ) -> Outcome<KnownServer> {
         loop {
-            let seen = self.shared.lock();
-            let seen = self.shared.changed.wait_timeout_while(seen, RETRY_EVERY, |s| waits(s));
-            let seen = seen.unwrap_or_else(PoisonError::into_inner).0.clone();
+            let seen = self.watched.wait_while(RETRY_EVERY, &waits);
             if !waits(&seen) {
                 return Ok(seen);
             }
@@ -276,7 +264,7 @@ impl ServerLife {
         self.refuse_astray("the server")?;
         let send = |request| drop(self.events.send(Event::Upgrade(request)));
         Request::make("the server", binary, say, send)?;
-        let pid = self.snapshot().pid.unwrap_or_default();
+        let pid = self.watched.lock().pid.unwrap_or_default();
         Ok(format!("the server is replaced: {} serves as process {pid}", binary.display()))
     }
 
@@ -285,8 +273,8 @@ impl ServerLife {
         let refuse = |(of, (why, remedy)): (&String, Holder)| {
             Err(memory::refuse_upgrade(whose, &(format!("{of}: {why}"), remedy)))
         };
-        self.shared.hindered().map_or(Ok(()), refuse)?;
-        let moved = self.shared.lock().store_troubles.clone();
+        self.watched.hindered().map_or(Ok(()), refuse)?;
+        let moved = self.watched.lock().of.store_troubles.clone();
         moved.iter().next().map_or(Ok(()), |(of, how)| refuse((of, how.clone())))
     }
 
@@ -316,16 +304,16 @@ impl Supervisor {
             }
         }
         let _may_be_gone = self.held.listener.remove();
-        if self.shared.lock().state == State::Detached {
-            self.held.remove_needless_memory(&self.shared.memories);
+        if self.watched.lock().state == State::Detached {
+            self.held.remove_needless_memory(&self.watched.memories);
         }
         // The descriptors close here, and with them the locks on the directories.
     }
 
     /// Until the next thing that has a time.
     fn patience(&self) -> Duration {
-        let kill_at = self.running.as_ref().and_then(|running| running.kill_at);
-        let ready_until = self.upgrade.as_ref().and_then(Upgrade::ready_until);
+        let kill_at = self.running.as_ref().and_then(|running| running.process.kill_at());
+        let ready_until = self.life.ready_until();
         let looks = self.running.is_some() || self.awaits();
         let look = looks.then(|| Instant::now() + LOOK_EVERY);
         let next = [self.due, kill_at, ready_until, look].into_iter().flatten().min();
@@ -342,34 +330,30 @@ impl Supervisor {
             self.due = None;
             self.begin();
         }
-        let kill_at = self.running.as_ref().and_then(|running| running.kill_at);
-        let successor_is_late = self.upgrade.as_mut().is_some_and(|upgrade| upgrade.is_late(now));
-        if successor_is_late || kill_at.is_some_and(|at| at <= now) {
-            self.tell(Signal::KILL, None);
+        let successor_is_late = self.life.is_late(now);
+        let is_late = self.running.as_mut().is_some_and(|running| running.process.is_late(now));
+        if successor_is_late || is_late {
+            self.watched.signal(Signal::KILL);
         }
     }
 
     /// Looks whether the server lives, answers and drains, and says so once if it does not.
     fn look(&mut self) {
-        let (pulse, pid) = (&self.shared.pulse, self.shared.lock().pid);
-        let silence = silence(pulse, pid, "the server");
-        let unanswered = unanswered(pulse, pid, "the server");
-        self.look_at_memories();
+        let standing = self.watched.look();
+        self.watched.tell_astray(&mut self.astray);
         let logs = self.look_at_logs();
-        let standing = silence.iter().chain(&unanswered).chain(logs.values().flatten());
+        let standing = standing.iter().chain(logs.values().flatten());
         let text: Vec<String> = standing.map(ToString::to_string).collect();
         match (text.is_empty(), std::mem::replace(&mut self.stands_still, !text.is_empty())) {
             (false, false) => tracing::warn!("{}", text.join("; ")),
             (true, true) => tracing::info!("the server goes on"),
             _ => {}
         }
-        let stall = silence.map_or(Duration::ZERO, |it| Duration::from_millis(it.for_ms));
-        let lived = self.running.as_ref().map(|running| running.started.elapsed());
-        self.shared.change(|s| {
-            s.longest_stall = s.longest_stall.max(stall);
-            s.logs = logs;
+        let lived = self.running.as_ref().map(|running| running.process.lived());
+        self.watched.change(|s| {
+            s.of.logs = logs;
             if let (State::Serving, Some(lived)) = (s.state, lived) {
-                s.problem = self.deaths.recurrence("logs, disks and tables", lived);
+                s.problem = self.life.recurrence("logs, disks and tables", lived);
             }
         });
     }
@@ -377,7 +361,7 @@ impl Supervisor {
     /// Has the next server take clients where the socket has lost its name, if nobody else has it.
     /// No server is ended whose memory the next one would not find.
     fn look_at_socket(&mut self) {
-        if !self.may_renew() || self.shared.hindered().is_some() {
+        if !self.may_renew() || self.watched.hindered().is_some() {
             return;
         }
         if self.mend_socket() {
@@ -390,9 +374,9 @@ impl Supervisor {
         let mended = self.held.listener.mend();
         let unreached =
             mended.as_ref().err().map(|error| unreached(self.held.listener.path(), error));
-        let is_news = self.shared.lock().unreached != unreached;
+        let is_news = self.watched.lock().of.unreached != unreached;
         unreached.iter().filter(|_| is_news).for_each(|why| tracing::error!("{why}"));
-        self.shared.change(|s| s.unreached = unreached);
+        self.watched.change(|s| s.of.unreached = unreached);
         let is_mended = mended.unwrap_or(false);
         if is_mended {
             refuse_descriptors(self.held.listener.listener());
@@ -401,26 +385,10 @@ impl Supervisor {
         is_mended
     }
 
-    /// Says once which memory has lost its name, and once that it has it again.
-    fn look_at_memories(&mut self) {
-        let astray = self.shared.astray();
-        let was = std::mem::replace(&mut self.astray, astray.clone());
-        for service in self.shared.media.keys() {
-            let why = astray.get(service).map(|it| it.why.as_str());
-            tell_astray(service, why, was.contains_key(service));
-        }
-    }
-
-    /// Holds what this server has begun to serve; false if it found other memory than what is held.
-    fn hold_memories(&self, pid: u32) -> bool {
-        let Shared { memories, media, .. } = &*self.shared;
-        media.values().filter(|medium| !memories.hold(medium, pid)).count() == 0
-    }
-
     /// Gives what a server that has ended served its names and its logs' files back, and holds what
     /// the next one is about to look for. What cannot have them is left out for as long.
     fn put_back(&mut self) {
-        let Shared { memories, media, .. } = &*self.shared;
+        let Watched { memories, media, .. } = &*self.watched;
         let put = |(of, medium): (&String, &Medium)| {
             Some((of.clone(), memories.put_back(medium, &of.replacen('/', " ", 1)).err()?))
         };
@@ -452,10 +420,10 @@ impl Supervisor {
             Event::Stop => {
                 self.is_stopping = true;
                 self.due = None;
-                self.tell(Signal::INT, Some(DRAIN_PATIENCE));
+                self.end(Signal::INT, DRAIN_PATIENCE);
             }
-            Event::GiveUp if self.running.as_ref().is_some_and(|it| !it.was_ready) => {
-                self.tell(Signal::KILL, None);
+            Event::GiveUp if self.running.as_ref().is_some_and(|it| !it.process.was_ready) => {
+                self.watched.signal(Signal::KILL);
             }
             Event::GiveUp => {}
         }
@@ -467,13 +435,12 @@ impl Supervisor {
         self.put_back();
         let orders = self.orders_of_free();
         if let (true, Some(why)) = (are_empty(&orders), self.passing_reason()) {
-            let upgrade = self.upgrade.take();
-            upgrade.into_iter().for_each(|it| it.failed("the server", &why.why, &mut self.binary));
+            self.life.hands_back(&why);
             return self.give_up(why);
         }
         let Held { listener, directories, .. } = &self.held;
         let fd = listener.listener().as_fd();
-        let pulse = &self.shared.pulse;
+        let (binary, pulse) = (self.life.binary(), &self.watched.pulse);
         let (number, sender) = (self.starts + 1, self.sender.clone());
         let hear = move |heard| {
             drop(sender.send(match heard {
@@ -481,7 +448,7 @@ impl Supervisor {
                 Heard::Ended(status) => Event::Ended(number, status),
             }));
         };
-        let start = || start_server(self.binary.as_fd(), &orders, fd, directories, pulse);
+        let start = || start_server(binary, &orders, fd, directories, pulse);
         let pid = match start_heard(start, hear) {
             Ok(pid) => pid,
             Err(problem) => {
@@ -490,37 +457,32 @@ impl Supervisor {
             }
         };
         self.starts = number;
-        let started = Instant::now();
         tracing::info!(pid, "server started");
-        self.shared.change(|s| s.pid = Some(pid));
-        let (was_ready, fault, kill_at) = (false, None, None);
-        self.running = Some(Running { number, pid, started, was_ready, fault, kill_at });
+        self.life.started(pid);
+        self.running = Some(Running { number, process: Process::new(pid) });
     }
 
     fn said(&mut self, report: ServerReport) {
-        let Some(running) = &mut self.running else { return };
+        let Some(Running { process, .. }) = &mut self.running else { return };
         let ready = match report {
             ServerReport::Ready(ready) => ready,
             ServerReport::Failed(problem) => {
-                self.shared.change(|s| s.last_error = Some(problem.to_string()));
-                running.fault = Some(problem);
+                self.watched.change(|s| s.last_error = Some(problem.to_string()));
+                process.fault = Some(problem);
                 return;
             }
         };
-        running.was_ready = true;
-        let pid = running.pid;
-        if running.kill_at.is_some() {
-            return; // it was told to end before it could say so
+        process.was_ready = true;
+        if process.is_to_end() {
+            return; // it was told to before it could say so
         }
-        match self.hold_memories(pid) {
+        match self.watched.hold(process.pid) {
             true => self.ready(ready),
-            false => self.tell(Signal::KILL, None),
+            false => self.watched.signal(Signal::KILL),
         }
     }
 
     fn ready(&mut self, mut ready: ServerReady) {
-        let stall = self.shared.stall.end();
-        tracing::info!(ready.recovery, ?stall, "server serves");
         for (service, problem) in &ready.unserved {
             tracing::error!(service, "{problem}");
         }
@@ -529,120 +491,96 @@ impl Supervisor {
         }
         let untaken = self.held.unserved.iter().map(|it| (it.service.clone(), it.why.clone()));
         ready.unserved.extend(untaken.chain(std::mem::take(&mut self.left_out)));
-        let upgrade = self.upgrade.take();
         self.note_served(&ready);
-        self.shared.change(|s| {
-            s.state = State::Serving;
-            s.problem = None;
-            s.ready = Some(ready);
-            s.upgrades += u64::from(upgrade.is_some());
-            s.longest_stall = s.longest_stall.max(stall);
-        });
-        upgrade.into_iter().for_each(Upgrade::succeeded);
+        let recovery = ready.recovery.clone();
+        let stall = self.life.serves(|s| s.of.ready = Some(ready));
+        tracing::info!(recovery, ?stall, "server serves");
     }
 
     fn begin_upgrade(&mut self, request: Request) {
-        if self.upgrade.is_some() || self.is_stopping {
+        if self.life.is_upgrading() || self.is_stopping {
             return; // whoever asked hears that the answer will not come
         }
-        self.upgrade = Some(Upgrade::begin(request, &mut self.binary));
-        self.deaths = Deaths::default();
-        self.shared.stall.begin();
+        self.life.upgrade(request);
+        self.watched.stall.begin();
         match self.running {
-            Some(_) => self.tell(Signal::TERM, Some(END_PATIENCE)),
+            Some(_) => self.end(Signal::TERM, END_PATIENCE),
             None => self.begin_successor(),
         }
     }
 
     fn begin_successor(&mut self) {
         self.due = None;
-        self.upgrade.iter_mut().for_each(Upgrade::started);
-        self.shared.change(|s| s.state = State::Restarting);
+        self.watched.change(|s| s.state = State::Restarting);
         self.begin();
     }
 
     /// Signals the server; if it does not end in time it is killed.
-    fn tell(&mut self, signal: Signal, patience: Option<Duration>) {
+    fn end(&mut self, signal: Signal, patience: Duration) {
         let Some(running) = &mut self.running else { return };
-        running.kill_at = patience.map(|patience| Instant::now() + patience);
-        if let Some(pid) = Pid::from_raw(running.pid.cast_signed()) {
-            let _ = kill_process(pid, signal);
-        }
+        running.process.is_to_end_within(patience);
+        self.watched.signal(signal);
     }
 
     fn ended(&mut self, status: ExitStatus) {
-        let Some(running) = self.running.take() else { return };
-        self.shared.change(|s| s.pid = None);
+        let Some(Running { process, .. }) = self.running.take() else { return };
+        self.watched.change(|s| s.pid = None);
         if self.is_stopping {
             let state = if status.success() { State::Detached } else { State::Failed };
-            return self.shared.change(|s| s.state = state);
+            return self.watched.change(|s| s.state = state);
         }
-        // An upgrade whose successor does not run yet waited for just this.
-        let is_replaced = self.upgrade.as_ref().is_some_and(Upgrade::waits_for_the_old);
-        if std::mem::take(&mut self.is_renewing) || is_replaced {
+        if self.life.was_replaced() {
             return self.begin_successor();
         }
-        let mut problem = running.fault.unwrap_or_else(|| {
+        // One that ends in order was told to, and not by the keeper.
+        let was_killed = status.success() || status.signal().is_some_and(is_from_outside);
+        let death = process.death(was_killed);
+        let mut problem = process.fault.unwrap_or_else(|| {
             let why = format!("the server died ({status})");
             let remedy = "see the keeper's log; `holdfast upgrade server` starts it again";
             Problem::new(Exit::Failed, "serving logs, disks and tables", why, remedy)
         });
         // Of what one lacks that got as far as to run, whoever asked for the first is told.
-        problem.passes &= self.shared.lock().ready.is_some();
+        problem.passes &= self.watched.lock().of.ready.is_some();
         tracing::warn!(%status, why = problem.why, "server died");
-        // One that ends in order was told to, and not by the keeper.
-        let was_killed = status.success() || status.signal().is_some_and(is_from_outside);
-        let (lived, was_ready) = (running.started.elapsed(), running.was_ready);
-        self.again(Death { lived, was_ready, was_killed }, problem);
+        self.again(death, problem);
     }
 
     /// A server died, or could not even be started.
     fn again(&mut self, death: Death, problem: Problem) {
-        let was_ever_ready = self.shared.lock().ready.is_some();
+        let was_ever_ready = self.watched.lock().of.ready.is_some();
         if was_ever_ready {
-            self.shared.stall.begin();
+            self.watched.stall.begin();
         }
-        if let Some(upgrade) = self.upgrade.take() {
-            return self.hand_back(upgrade, &problem);
+        if self.life.hands_back(&problem) {
+            return self.begin();
         }
         let problem = match death.was_ready {
             true => problem,
             false => {
-                let reason = || self.log_reason(self.shared.reason(problem));
+                let reason = || self.log_reason(self.watched.reason(problem));
                 self.passing_reason().unwrap_or_else(reason)
             }
         };
         // Whoever it could not wait for is looked at from now on, and told of meanwhile.
         let was_in_vain = problem.exit == Exit::InUse && death.waited_in_vain();
-        match self.deaths.after(death, &problem) {
-            _ if was_in_vain => self.give_up(problem),
-            Decision::StartAfter(pause) => {
-                self.due = Some(Instant::now() + pause);
-                self.shared.change(|s| {
-                    s.restarts += u64::from(!problem.passes);
-                    s.last_error = Some(problem.why.clone());
-                    s.problem = problem.passes.then(|| until_it_passes(problem));
-                    s.state = if was_ever_ready { State::Restarting } else { s.state };
-                });
-            }
-            Decision::GiveUp => self.give_up(problem),
+        let next = match was_in_vain {
+            true => Err(problem),
+            false => self.life.after(death, problem, was_ever_ready),
+        };
+        match next {
+            Ok(due) => self.due = Some(due),
+            Err(problem) => self.give_up(problem),
         }
     }
 
     /// Nothing more is tried until somebody asks, or nobody has any more what somebody else has.
     fn give_up(&mut self, problem: Problem) {
         tracing::error!(why = problem.why, "gave up on the server");
-        self.shared.change(|s| {
+        self.watched.change(|s| {
             s.state = State::GivenUp;
             s.problem = Some(problem);
         });
-    }
-
-    /// The new server did not come up: the old one serves again.
-    fn hand_back(&mut self, upgrade: Upgrade, problem: &Problem) {
-        upgrade.failed("the server", &problem.why, &mut self.binary);
-        self.deaths = Deaths::default();
-        self.begin();
     }
 }
 

@@ -10,7 +10,7 @@ use holdfast_config::problem::{Outcome, Problem};
 use rustix::fs::{Access, FileType, Mode, OFlags, access, fstat};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// How long a new process may take to serve before the old one is started again.
@@ -41,13 +41,19 @@ impl Request {
              started again",
             binary.display()
         ));
-        let (answer, outcome) = channel();
-        send(Request { binary: opened, answer });
+        let (request, outcome) = Request::of(opened);
+        send(request);
         let ended = || {
             let why = "it ends, or is being replaced already";
             Problem::new(Exit::Failed, format!("upgrading {whose}"), why, "try again")
         };
         outcome.recv().map_err(|_| ended())?
+    }
+
+    /// One for this binary, and where its outcome is told.
+    pub(crate) fn of(binary: OwnedFd) -> (Request, Receiver<Outcome<()>>) {
+        let (answer, outcome) = channel();
+        (Request { binary, answer }, outcome)
     }
 }
 

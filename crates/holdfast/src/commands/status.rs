@@ -12,7 +12,6 @@ use holdfast_config::problem::{Outcome, Problem};
 use holdfast_keeper::control::{Answer, Command, ask, refuse_other_file};
 use holdfast_keeper::report::{StatusReport, VolumeStatus};
 use holdfast_machine::configuration;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Prints the status of everything.
@@ -51,6 +50,6 @@ fn without_keeper(config: &Config) -> StatusReport {
     let power = config.keeper.power;
     let one = |(name, volume): (&String, _)| VolumeStatus::unattached(name, volume, power);
     let volumes = config.volumes.iter().map(one).collect();
-    let report = StatusReport::new(None, volumes).with(config, None, None, &BTreeMap::new());
+    let report = StatusReport::new(None, volumes).of_nobody(config);
     report.beside(config.media())
 }

@@ -7,10 +7,10 @@
 
 use super::{Entry, Keeper};
 use crate::attached::Attached;
+use crate::life::known::State;
 use crate::orders;
 use crate::report::{CAME_LATER, START_AGAIN};
 use crate::server;
-use crate::supervisor::snapshot::State;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::{Config, VolumeConfig, Way};
@@ -29,7 +29,7 @@ impl Keeper {
     pub(super) fn other_name(&self, name: &str, volume: &VolumeConfig) -> Option<String> {
         let is_it = |(other, entry): (&String, &Entry)| match entry {
             Entry::Here(attached) if other != name => {
-                let is_over = attached.supervised.snapshot().is_over();
+                let is_over = attached.life.known().is_over();
                 (!is_over && is_shared(&attached.volume, volume)).then(|| other.clone())
             }
             _ => None,
@@ -144,7 +144,7 @@ impl Keeper {
     /// Forgets what was given back and is not what the configuration has under this name.
     pub(super) fn forget_given_back(&self, config: &Config) {
         let is_over = |name: &String, attached: &Attached| {
-            let is_given_back = attached.supervised.snapshot().state == State::Detached;
+            let is_given_back = attached.life.known().state == State::Detached;
             is_given_back && !attached.is_as_in(config, name)
         };
         self.lock().retain(|name, entry| match entry {
@@ -158,16 +158,16 @@ impl Keeper {
         let config = self.config().ok()?;
         let mut volumes = self.lock();
         let Some(Entry::Here(attached)) = volumes.get(name).cloned() else { return None };
-        let snapshot = attached.supervised.snapshot();
-        let state = snapshot.state;
-        if attached.is_as_in(&config, name) || !state.is_over() {
+        let known = attached.life.known();
+        let state = known.state;
+        if attached.is_as_in(&config, name) || !known.is_over() {
             return None;
         }
         volumes.remove(name);
         let log = attached.volume.log.display();
         Some(match state {
             State::Detached => {
-                let complete = snapshot.complete_text(&attached.volume.home);
+                let complete = known.complete_text(&attached.volume.home);
                 format!("{name} was given back already: {complete}")
             }
             _ => format!(

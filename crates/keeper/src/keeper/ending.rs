@@ -9,8 +9,8 @@
 use super::{Entry, Keeper, NOT_ATTACHED};
 use crate::attached::Attached;
 use crate::left;
+use crate::life::known::State;
 use crate::progress::{PROGRESS_EVERY, RETRY_EVERY};
-use crate::supervisor::snapshot::State;
 use holdfast_attach::observe::look;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
@@ -115,7 +115,7 @@ impl Keeper {
         let entries = std::mem::take(&mut *self.lock()).into_values().filter_map(Entry::here);
         for attached in entries {
             // Somebody may be asking how it is.
-            Arc::into_inner(attached).into_iter().for_each(|it| it.supervised.join());
+            Arc::into_inner(attached).into_iter().for_each(|it| it.life.join());
         }
         let has_failed = names.iter().zip(&ends).filter(|(_, end)| end.is_err());
         let told = given_back.into_iter().chain(has_failed.map(|(name, _)| name.clone())).collect();
@@ -129,7 +129,7 @@ impl Keeper {
     fn given_back(&self) -> BTreeSet<String> {
         let all = self.lock().clone().into_iter();
         let here = all.filter_map(|(name, entry)| Some((name, entry.here()?)));
-        let is_home = |it: &Arc<Attached>| it.supervised.snapshot().state == State::Detached;
+        let is_home = |it: &Arc<Attached>| it.life.known().state == State::Detached;
         here.filter(|(_, attached)| is_home(attached)).map(|(name, _)| name).collect()
     }
 
@@ -177,7 +177,7 @@ impl Keeper {
             let found = self.lock().get(name).cloned();
             match found {
                 None => return Ok(()),
-                Some(Entry::Here(attached)) if attached.supervised.snapshot().is_over() => {
+                Some(Entry::Here(attached)) if attached.life.known().is_over() => {
                     return Ok(());
                 }
                 Some(Entry::Here(_)) => {}
@@ -250,12 +250,12 @@ impl Keeper {
         let attached = attached.filter_map(|(name, entry)| Some((name, entry.here()?)));
         let (mut states, mut media) = (Vec::new(), Vec::<Medium>::new());
         for (name, attached) in attached {
-            states.push((name, attached.supervised.snapshot().state));
+            states.push((name, attached.life.known().state));
             media.push(attached.volume.medium());
         }
-        let fronts = self.disks().snapshots().into_iter();
+        let fronts = self.disks().known().into_iter();
         states.extend(fronts.filter_map(|(name, front)| Some((name, front.ok()?.state))));
-        states.extend(self.server().map(|it| ("the server".to_owned(), it.snapshot().state)));
+        states.extend(self.server().map(|it| ("the server".to_owned(), it.known().state)));
         let services = self.begun.get().map(|config| config.services()).unwrap_or_default();
         media.extend(services.into_iter().map(|(_, log)| log.memory.medium()));
         let looks =

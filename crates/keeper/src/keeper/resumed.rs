@@ -6,8 +6,8 @@
 
 use super::configured::is_shared;
 use super::{Entry, Keeper};
+use crate::front_end::known::KnownFront;
 use crate::remains::{self, Fate};
-use crate::supervisor::snapshot::Snapshot;
 use holdfast_config::problem::Outcome;
 use holdfast_config::{Config, DiskConfig, VolumeConfig};
 
@@ -66,14 +66,14 @@ impl Keeper {
     /// itself.
     pub fn has_users(&self) -> bool {
         let is_here = |entry: &Entry| match entry {
-            Entry::Here(attached) => !attached.supervised.snapshot().is_over(),
+            Entry::Here(attached) => !attached.life.known().is_over(),
             Entry::Coming(_) => false,
         };
-        let serves = |front: &Outcome<Snapshot>| front.as_ref().is_ok_and(|it| !it.is_over());
+        let serves = |front: &Outcome<KnownFront>| front.as_ref().is_ok_and(|it| !it.is_over());
         !self.remains.names().is_empty()
             || !self.kept_disks.names().is_empty()
             || self.lock().values().any(is_here)
-            || self.disks().snapshots().values().any(serves)
+            || self.disks().known().values().any(serves)
     }
 }
 

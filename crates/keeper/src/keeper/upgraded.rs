@@ -51,8 +51,8 @@ impl Keeper {
         let binary = self.program_or(binary)?;
         let server = self.server().filter(|_| attached.volume.way == Way::Queue);
         server.map_or(Ok(()), |server| server.refuse_astray(&format!("volume {name}")))?;
-        attached.supervised.upgrade(&format!("volume {name}"), &binary, say)?;
-        let pid = attached.supervised.snapshot().front_end_pid.unwrap_or_default();
+        attached.life.upgrade(&format!("volume {name}"), &binary, say)?;
+        let pid = attached.life.known().pid.unwrap_or_default();
         let binary = binary.display();
         Ok(format!("the front end of {name} is replaced: {binary} serves as process {pid}"))
     }

@@ -6,9 +6,9 @@
 use super::nbd_tls::NbdTlsStatus;
 use super::section::{Shown, shown};
 use super::words::{UPGRADE, astray_text, mortal_text, of, verdict_with};
+use crate::front_end::known::KnownFront;
 use crate::memory::Astray;
-use crate::server::snapshot::ServerSnapshot;
-use crate::supervisor::snapshot::Snapshot;
+use crate::server::known::KnownServer;
 use holdfast_blocks::Vdisk;
 use holdfast_client::protocol::DISK_PREFIX;
 use holdfast_config::claims::{Failure, Verdict};
@@ -102,7 +102,7 @@ pub struct FrontEndStatus {
 }
 
 /// What is wrong with a front end, if anything is.
-fn of_front(front: &Outcome<Snapshot>) -> Option<&Problem> {
+fn of_front(front: &Outcome<KnownFront>) -> Option<&Problem> {
     front.as_ref().map_or_else(Some, |seen| seen.problem.as_ref())
 }
 
@@ -118,16 +118,16 @@ impl DiskStatus {
     pub(crate) fn all(
         config: &Config,
         had: Option<&Config>,
-        server: Option<&ServerSnapshot>,
-        fronts: &BTreeMap<String, Outcome<Snapshot>>,
+        server: Option<&KnownServer>,
+        fronts: &BTreeMap<String, Outcome<KnownFront>>,
     ) -> Vec<DiskStatus> {
-        let ready = server.and_then(|server| server.ready.as_ref());
+        let ready = server.and_then(|server| server.of.ready.as_ref());
         let its_server = &had.unwrap_or(config).server;
         let one = |shown: Shown<'_, DiskConfig>| {
             let Shown { name, section: disk, came_later, problem } = shown;
             let service = format!("{DISK_PREFIX}{name}");
             let told = ready.and_then(|ready| of(&service, &ready.verdicts)).cloned();
-            let seen = fronts.get(name).and_then(|front| front.as_ref().ok()?.verdict.clone());
+            let seen = fronts.get(name).and_then(|front| front.as_ref().ok()?.of.verdict.clone());
             let whose = format!("disk {name}");
             let judged = || disk.verdict_on(&whose, memory_of_disk(disk), config.keeper.power).ok();
             let unserved = ready.and_then(|ready| of(&service, &ready.unserved));
@@ -135,8 +135,8 @@ impl DiskStatus {
             let told_of = unserved.or(of_front).filter(|problem| problem.exit == Exit::InUse);
             let unserved = unserved.map(ToString::to_string);
             let front = fronts.get(name).and_then(|front| front.as_ref().ok());
-            let astray = server.and_then(|server| server.astray.get(&service).cloned());
-            let astray = astray.or_else(|| front?.astray.clone());
+            let astray = server.and_then(|server| server.of.astray.get(&service).cloned());
+            let astray = astray.or_else(|| front?.of.astray.clone());
             let region = match came_later {
                 true => Err(AttachError::Missing),
                 false => Region::observe(&disk.medium()),
@@ -222,18 +222,18 @@ impl DiskStatus {
     }
 
     /// With what is known of its front end.
-    fn with(mut self, front: Option<&Outcome<Snapshot>>) -> DiskStatus {
+    fn with(mut self, front: Option<&Outcome<KnownFront>>) -> DiskStatus {
         let Some(front) = front else { return self };
         let problem = of_front(front);
         self.last_error = self.last_error.or(problem.map(ToString::to_string));
         self.front_end = front.as_ref().ok().map(|seen| FrontEndStatus {
             state: seen.state.word().into(),
-            pid: seen.front_end_pid,
+            pid: seen.pid,
             restarts: seen.restarts,
             upgrades: seen.upgrades,
-            longest_stall_ms: seen.longest_stall.as_micros().div_ceil(1000) as u64,
+            longest_stall_ms: seen.longest_stall_ms(),
             standstills: seen.standstills.clone(),
-            mortal_connections: seen.mortal_connections,
+            mortal_connections: seen.of.mortal_connections,
         });
         self
     }

@@ -5,7 +5,7 @@
 
 use super::section::{Shown, shown};
 use super::words::{UPGRADE, also, astray_text, is_given_up, verdict_with};
-use crate::server::snapshot::ServerSnapshot;
+use crate::server::known::KnownServer;
 use holdfast_attach::bond::Loss;
 use holdfast_attach::observe::{Observation, observe};
 use holdfast_client::protocol::LOG_PREFIX;
@@ -97,20 +97,20 @@ pub struct LogStatus {
 }
 
 impl ServerStatus {
-    pub(crate) fn new(socket: &Path, snapshot: ServerSnapshot) -> ServerStatus {
-        let ready = snapshot.ready;
+    pub(crate) fn new(socket: &Path, known: KnownServer) -> ServerStatus {
+        let (longest_stall_ms, ready) = (known.longest_stall_ms(), known.of.ready);
         ServerStatus {
-            state: snapshot.state.word().into(),
-            problem: also(snapshot.unreached, snapshot.problem.map(|it| it.to_string())),
+            state: known.state.word().into(),
+            problem: also(known.of.unreached, known.problem.map(|it| it.to_string())),
             socket: socket.to_owned(),
-            pid: snapshot.pid,
-            restarts: snapshot.restarts,
-            upgrades: snapshot.upgrades,
-            longest_stall_ms: snapshot.longest_stall.as_micros().div_ceil(1000) as u64,
+            pid: known.pid,
+            restarts: known.restarts,
+            upgrades: known.upgrades,
+            longest_stall_ms,
             rights_kept: ready.iter().flat_map(|ready| ready.rights_kept.clone()).collect(),
             recovery: ready.map(|ready| ready.recovery),
-            last_error: snapshot.last_error,
-            standstills: snapshot.standstills,
+            last_error: known.last_error,
+            standstills: known.standstills,
         }
     }
 
@@ -141,9 +141,9 @@ impl LogStatus {
     pub(crate) fn all(
         config: &Config,
         had: Option<&Config>,
-        server: Option<&ServerSnapshot>,
+        server: Option<&KnownServer>,
     ) -> Vec<LogStatus> {
-        let ready = server.and_then(|server| server.ready.clone()).unwrap_or_default();
+        let ready = server.and_then(|server| server.of.ready.clone()).unwrap_or_default();
         let its_server = &had.unwrap_or(config).server;
         let one = |shown: Shown<'_, ServedLogConfig>| {
             let Shown { name, section: log, came_later, problem } = shown;
@@ -156,12 +156,12 @@ impl LogStatus {
                 || verdict_of_log(&service, log, memory_of(&log.memory), config.keeper.power).ok();
             let unserved = ready.unserved.iter().find(|(of, _)| *of == service);
             let unserved = unserved.map(|(_, problem)| problem.to_string());
-            let astray = server.and_then(|server| server.astray.get(&service).cloned());
+            let astray = server.and_then(|server| server.of.astray.get(&service).cloned());
             let verdict = verdict_with(astray.as_ref(), told.or_else(judged));
             let unserved = unserved.or(astray.map(|it| astray_text(&it, UPGRADE)));
-            let trouble = server.and_then(|server| server.log_troubles.get(&service).cloned());
+            let trouble = server.and_then(|server| server.of.log_troubles.get(&service).cloned());
             let unserved = also(trouble, unserved);
-            let standing = server.and_then(|server| server.logs.get(&service).cloned());
+            let standing = server.and_then(|server| server.of.logs.get(&service).cloned());
             let standstills = standing.unwrap_or_default();
             let observed = (!came_later).then(|| observe(&log.memory.medium()));
             let status = LogStatus::new(name, log, (verdict, unserved), observed);

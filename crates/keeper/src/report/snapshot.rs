@@ -5,7 +5,7 @@
 
 use super::section::{Shown, shown};
 use super::words::{is_given_up, of};
-use crate::server::snapshot::ServerSnapshot;
+use crate::server::known::KnownServer;
 use holdfast_client::protocol::SNAPSHOT_PREFIX;
 use holdfast_config::claims::Verdict;
 use holdfast_config::sizes::rounded;
@@ -50,9 +50,9 @@ impl SnapshotStatus {
     pub(crate) fn all(
         config: &Config,
         had: Option<&Config>,
-        server: Option<&ServerSnapshot>,
+        server: Option<&KnownServer>,
     ) -> Vec<SnapshotStatus> {
-        let ready = server.and_then(|server| server.ready.as_ref());
+        let ready = server.and_then(|server| server.of.ready.as_ref());
         let its_server = &had.unwrap_or(config).server;
         let one = |shown: Shown<'_, SnapshotConfig>| {
             let Shown { name, section: snapshot, came_later, problem } = shown;

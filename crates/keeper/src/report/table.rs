@@ -5,7 +5,7 @@
 
 use super::section::{Shown, shown};
 use super::words::{UPGRADE, astray_text, is_given_up, of, verdict_with};
-use crate::server::snapshot::ServerSnapshot;
+use crate::server::known::KnownServer;
 use holdfast_config::claims::Verdict;
 use holdfast_config::verdict_lines;
 use holdfast_config::{Config, TableConfig};
@@ -38,20 +38,20 @@ impl TableStatus {
     pub(crate) fn all(
         config: &Config,
         had: Option<&Config>,
-        server: Option<&ServerSnapshot>,
+        server: Option<&KnownServer>,
     ) -> Vec<TableStatus> {
-        let ready = server.and_then(|server| server.ready.as_ref());
+        let ready = server.and_then(|server| server.of.ready.as_ref());
         let one = |shown: Shown<'_, TableConfig>| {
             let Shown { name, section: table, problem, .. } = shown;
             let service = format!("{}{name}", holdfast_client::protocol::TABLE_PREFIX);
             let told = ready.and_then(|ready| of(&service, &ready.verdicts)).cloned();
             let judged = || verdict_of_table(name, table, config.keeper.power).ok();
             let unserved = ready.and_then(|ready| of(&service, &ready.unserved));
-            let astray = server.and_then(|server| server.astray.get(&service));
+            let astray = server.and_then(|server| server.of.astray.get(&service));
             let trouble = server.and_then(|server| {
-                let of_store = server.store_troubles.get(&service);
+                let of_store = server.of.store_troubles.get(&service);
                 let of_store = of_store.map(|(why, remedy)| format!("{why}; {remedy}"));
-                of_store.or_else(|| server.log_troubles.get(&service).cloned())
+                of_store.or_else(|| server.of.log_troubles.get(&service).cloned())
             });
             let is_served = told.is_some() && !is_given_up(server);
             let state = if is_served { "served" } else { "not served" };

@@ -6,9 +6,10 @@
 use super::block_cache::BlockCacheStatus;
 use super::nbd_tls::NbdTlsStatus;
 use super::words::{also, astray_text, mortal_text};
+use crate::front_end::known::KnownFront;
+use crate::life::known::State;
 use crate::memory::Astray;
 use crate::pulse::why_stopped;
-use crate::supervisor::snapshot::{Snapshot, State};
 use crate::whose::refuse_kept_by_another;
 use holdfast_attach::bond::Loss;
 use holdfast_attach::made::may_be_made;
@@ -269,31 +270,31 @@ impl VolumeStatus {
         self
     }
 
-    /// Adds what the volume's supervisor knows.
-    pub(crate) fn with(mut self, snapshot: Snapshot) -> VolumeStatus {
-        if !(snapshot.state == State::Serving && self.state == "poisoned") {
-            self.state = snapshot.state.word().into();
+    /// Adds what is known of its front ends.
+    pub(crate) fn with(mut self, known: KnownFront) -> VolumeStatus {
+        if !(known.state == State::Serving && self.state == "poisoned") {
+            self.state = known.state.word().into();
         }
         // Behind the end of this keeper's, it may be another keeper's.
-        if !snapshot.is_over() {
-            self.front_end_pid = snapshot.front_end_pid;
+        if !known.is_over() {
+            self.front_end_pid = known.pid;
         }
-        self.problem = snapshot.problem.map(|problem| problem.to_string());
-        self.restarts = snapshot.restarts;
-        self.upgrades = snapshot.upgrades;
-        self.longest_stall_ms = snapshot.longest_stall.as_micros().div_ceil(1000) as u64;
-        self.recovery = snapshot.recovery;
-        self.last_error = self.last_error.or(snapshot.last_error);
-        self.standstills = snapshot.standstills;
-        self.mortal_connections = snapshot.mortal_connections;
+        self.longest_stall_ms = known.longest_stall_ms();
+        self.problem = known.problem.map(|problem| problem.to_string());
+        self.restarts = known.restarts;
+        self.upgrades = known.upgrades;
+        self.recovery = known.of.recovery;
+        self.last_error = self.last_error.or(known.last_error);
+        self.standstills = known.standstills;
+        self.mortal_connections = known.of.mortal_connections;
         let again = format!("`holdfast mount {}`", self.name);
-        let moved = snapshot.home_elsewhere.filter(|_| snapshot.state == State::Serving);
+        let moved = known.of.home_elsewhere.filter(|_| known.state == State::Serving);
         let moved = moved.map(|there| {
             let home = self.home.display();
             format!("its home is not at {home} any more, but at {there}; move it back")
         });
         self.problem = also(moved, self.problem);
-        self.log_trouble(snapshot.log_trouble).astray(snapshot.astray, &again)
+        self.log_trouble(known.of.log_trouble).astray(known.of.astray, &again)
     }
 
     /// One whose log's files are not where they were.

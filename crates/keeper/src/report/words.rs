@@ -3,9 +3,9 @@
 //! Promise: the same fact has the same words, whatever it is of.
 //! Never: finds anything out.
 
+use crate::life::known::State;
 use crate::memory::Astray;
-use crate::server::snapshot::ServerSnapshot;
-use crate::supervisor::snapshot::State;
+use crate::server::known::KnownServer;
 use holdfast_config::claims::Verdict;
 
 /// What an upgrade of a front end will cost its clients.
@@ -14,7 +14,7 @@ pub(super) fn mortal_text(connections: u64) -> Option<String> {
 }
 
 /// Whether nobody starts a server any more: what the last one said is no news of today's.
-pub(super) fn is_given_up(server: Option<&ServerSnapshot>) -> bool {
+pub(super) fn is_given_up(server: Option<&KnownServer>) -> bool {
     server.is_some_and(|server| server.state == State::GivenUp)
 }
 

@@ -8,9 +8,9 @@
 //! more often than [`SELDOM`].
 
 use super::state::{Held, Running, Supervisor};
+use crate::life::known::State;
 use crate::orders::ServerOrders;
 use crate::pace::{Pace, SELDOM};
-use crate::supervisor::snapshot::State;
 use crate::upgrade::END_PATIENCE;
 use holdfast_attach::made::is_made;
 use holdfast_client::protocol::{DISK_PREFIX, SNAPSHOT_PREFIX, TABLE_PREFIX};
@@ -31,12 +31,12 @@ impl Supervisor {
     /// The services that somebody else has, or had when they were to be taken up. A server that was
     /// given up may have been for any of them.
     fn awaited(&self) -> Vec<String> {
-        let seen = self.shared.lock();
+        let seen = self.watched.lock();
         let is_passing = |problem: &Problem| problem.exit == Exit::InUse;
         match (seen.state, &seen.problem) {
             (State::GivenUp, Some(problem)) if is_passing(problem) => self.held.services(),
             (State::Serving, _) => {
-                let unserved = seen.ready.iter().flat_map(|ready| &ready.unserved);
+                let unserved = seen.of.ready.iter().flat_map(|ready| &ready.unserved);
                 let unserved = unserved
                     .filter(|(of, problem)| is_passing(problem) || self.held.is_made_by_now(of));
                 unserved.map(|(service, _)| service.clone()).collect()
@@ -58,7 +58,7 @@ impl Supervisor {
         let services = self.awaited();
         let (mut free, now) = (BTreeSet::new(), Instant::now());
         for service in &services {
-            let hindrance = self.shared.hindrance(service);
+            let hindrance = self.watched.hindrance(service);
             let who = hindrance.or_else(|| self.held.holder_of(service));
             self.tell_holder(service, who.as_ref());
             free.extend(who.is_none().then(|| service.clone()));
@@ -71,7 +71,7 @@ impl Supervisor {
             return;
         }
         let is_due = !self.awaited.free.is_empty() && self.awaited.pace.is_due(now);
-        if is_due && self.shared.hindered().is_none() && !self.has_store_trouble() {
+        if is_due && self.watched.hindered().is_none() && !self.has_store_trouble() {
             self.awaited.pace.attempt(now, SELDOM);
             tracing::info!(services = ?self.awaited.free, "nobody else has them any more");
             self.renew();
@@ -80,29 +80,26 @@ impl Supervisor {
 
     /// Whether nothing else is on its way already.
     pub(super) fn may_renew(&self) -> bool {
-        let is_changing = self.upgrade.is_some() || self.is_renewing || self.due.is_some();
-        let goes_on = |it: &Running| it.was_ready && it.kill_at.is_none();
+        let is_changing = self.life.is_changing() || self.due.is_some();
+        let goes_on = |it: &Running| it.process.goes_on();
         !is_changing && !self.is_stopping && self.running.as_ref().is_none_or(goes_on)
     }
 
     /// Has another server take up what this one does not have. Clients only wait.
     pub(super) fn renew(&mut self) {
-        if self.running.is_some() {
-            self.shared.stall.begin();
-        }
         match self.running {
             Some(_) => {
-                self.is_renewing = true;
-                self.tell(Signal::TERM, Some(END_PATIENCE));
+                self.life.renew();
+                self.end(Signal::TERM, END_PATIENCE);
             }
             None => self.begin_successor(),
         }
     }
 
     fn tell_holder(&self, service: &str, who: Option<&Holder>) {
-        self.shared.change(|seen| {
+        self.watched.change(|seen| {
             let given_up = seen.problem.as_mut().filter(|_| seen.state == State::GivenUp);
-            let unserved = seen.ready.iter_mut().flat_map(|ready| &mut ready.unserved);
+            let unserved = seen.of.ready.iter_mut().flat_map(|ready| &mut ready.unserved);
             let unserved = unserved.filter(|(of, _)| of == service).map(|(_, problem)| problem);
             given_up.into_iter().chain(unserved).for_each(|problem| tell(problem, who));
         });

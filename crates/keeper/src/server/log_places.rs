@@ -16,12 +16,12 @@ use std::path::PathBuf;
 impl Supervisor {
     /// Has another server serve where the files of a log were removed.
     pub(super) fn look_at_log_places(&mut self) {
-        let is_served = self.running.as_ref().is_some_and(|running| running.was_ready);
+        let is_served = self.running.as_ref().is_some_and(|running| running.process.was_ready);
         if !is_served || !self.may_renew() {
             return;
         }
         self.look_at_stores();
-        let may_end = self.shared.hindered().is_none() && !self.has_store_trouble();
+        let may_end = self.watched.hindered().is_none() && !self.has_store_trouble();
         let mut renews = self.look_at_logs_of_stores(may_end);
         for at in 0..self.held.orders.logs.len() {
             let of = self.held.orders.logs[at].clone();
@@ -80,7 +80,7 @@ impl Supervisor {
             |(of, place): (&String, &LogPlace)| Some((of.clone(), place.trouble()?.to_owned()));
         let troubles = self.places.logs.iter().filter_map(told);
         let troubles: BTreeMap<_, _> = troubles.chain(self.log_troubles_of_tables()).collect();
-        self.shared.change(|s| s.log_troubles = troubles);
+        self.watched.change(|s| s.of.log_troubles = troubles);
     }
 }
 

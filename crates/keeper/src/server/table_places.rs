@@ -20,7 +20,7 @@ impl Supervisor {
         }
         let told = |(of, it): (&String, &StorePlace)| Some((of.clone(), it.trouble.clone()?));
         let troubles: BTreeMap<_, _> = self.places.stores.iter().filter_map(told).collect();
-        self.shared.change(|s| s.store_troubles = troubles);
+        self.watched.change(|s| s.of.store_troubles = troubles);
     }
 
     /// Whether another server is to write again what somebody removed of a store's log.

@@ -4,7 +4,6 @@ use super::*;
 use std::fs::{File, Permissions};
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
-use std::sync::mpsc::Receiver;
 
 /// An open file that says this.
 fn binary(says: &str) -> OwnedFd {
@@ -21,8 +20,8 @@ fn says(binary: &OwnedFd) -> String {
 }
 
 fn begun(current: &mut OwnedFd) -> (Upgrade, Receiver<Outcome<()>>) {
-    let (answer, outcome) = channel();
-    (Upgrade::begin(Request { binary: binary("new"), answer }, current), outcome)
+    let (request, outcome) = Request::of(binary("new"));
+    (Upgrade::begin(request, current), outcome)
 }
 
 #[test]

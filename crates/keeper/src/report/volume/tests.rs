@@ -1,6 +1,8 @@
 //! Volumes: what people must be able to read of them.
 
 use super::*;
+use crate::front_end::known::OfFront;
+use crate::life::known::Known;
 use holdfast_config::Config;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::Problem;
@@ -44,26 +46,18 @@ fn a_volume_that_the_claims_refuse_says_so() {
 }
 
 #[test]
-fn what_the_supervisor_knows_is_in_the_report() {
-    let snapshot = Snapshot {
+fn what_is_known_of_front_ends_is_in_the_report() {
+    let known = Known {
         state: State::GivenUp,
         problem: Some(Problem::new(Exit::Failed, "serving volume pgwal", "it died", "see the log")),
         last_error: Some("signal 9".into()),
-        recovery: None,
-        verdict: None,
-        front_end_pid: None,
         restarts: 4,
         upgrades: 2,
         longest_stall: Duration::from_micros(30_001),
         standstills: vec![Standstill::new("its front end sleeps", Duration::from_secs(9))],
-        is_cut_off: false,
-        copies_cut_off: 0,
-        mortal_connections: 3,
-        astray: None,
-        log_trouble: None,
-        home_elsewhere: None,
+        ..Known::new(OfFront { mortal_connections: 3, ..OfFront::default() })
     };
-    let status = status("[\"process\"]").with(snapshot);
+    let status = status("[\"process\"]").with(known);
     let text = status.text();
     let words = "pgwal: given up, 4 restarts, 2 upgrades, longest stall 31 ms";
     assert!(text.contains(words), "{text}");

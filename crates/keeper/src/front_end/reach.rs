@@ -5,7 +5,6 @@
 //! Never: ends a front end whose memory the next one would not find, or whose connections would end
 //! with it.
 
-use super::snapshot::State;
 use super::state::{Front, Supervisor};
 use super::words::start_again;
 use crate::orders::Task;
@@ -16,7 +15,6 @@ use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use rustix::process::Signal;
 use std::path::Path;
-use std::time::Instant;
 
 impl Supervisor {
     /// Has the next front end take clients where a socket has lost its name, if nobody else has it.
@@ -25,7 +23,7 @@ impl Supervisor {
             return front;
         }
         let mended = self.may_mend().and_then(|()| self.mend_sockets());
-        let recurs = || self.deaths.recurrence(&self.orders.whose(), front.started.elapsed());
+        let recurs = || self.life.recurrence(&self.orders.whose(), front.process.lived());
         self.tell_trouble(mended.as_ref().err().cloned().or_else(recurs));
         match mended {
             Ok(true) => self.renew(front),
@@ -35,18 +33,18 @@ impl Supervisor {
 
     /// Whether it serves, and nothing ends it already.
     pub(super) fn may_renew(&self, front: &Front) -> bool {
-        let is_ending = self.is_unmounted || self.upgrade.is_some() || front.kill_at.is_some();
-        !is_ending && front.was_ready && front.task == Task::Serve
+        let is_ending = self.is_unmounted || self.life.is_upgrading();
+        !is_ending && front.process.goes_on() && front.task == Task::Serve
     }
 
     /// Refuses where the front end that has to be replaced then has to stay.
     fn may_mend(&self) -> Outcome<()> {
         let unfound = self.held.listeners.unfound();
         let Some(at) = unfound.first() else { return Ok(()) };
-        if let Some((why, remedy)) = self.shared.memories.hindrance(&self.shared.medium) {
+        if let Some((why, remedy)) = self.watched.hindrance(&self.orders.whose()) {
             return Err(self.unfound(at, &why, &remedy));
         }
-        match self.shared.pulse.mortal_connections() {
+        match self.watched.pulse.mortal_connections() {
             0 => Ok(()),
             count => {
                 let why = format!("{count} connections that speak TLS would end with that");
@@ -90,17 +88,16 @@ impl Supervisor {
     }
 
     fn tell_trouble(&self, problem: Option<Problem>) {
-        let is_news = self.shared.lock().problem != problem;
+        let is_news = self.watched.lock().problem != problem;
         problem.iter().filter(|_| is_news).for_each(|problem| tracing::error!("{problem}"));
-        self.shared.change(|s| s.problem = problem);
+        self.watched.change(|s| s.problem = problem);
     }
 
     /// Has another front end serve, to which this one leaves its connections.
-    pub(super) fn renew(&mut self, front: Front) -> Front {
-        self.is_renewing = true;
-        self.shared.stall.begin();
-        self.shared.change(|s| s.state = State::Restarting);
-        self.signal(Signal::TERM);
-        Front { kill_at: Some(Instant::now() + END_PATIENCE), ..front }
+    pub(super) fn renew(&mut self, mut front: Front) -> Front {
+        self.life.renew();
+        self.watched.signal(Signal::TERM);
+        front.process.is_to_end_within(END_PATIENCE);
+        front
     }
 }

@@ -23,7 +23,7 @@ impl Supervisor {
     pub(super) fn look_at_home(&self) {
         let (Some(volume), Some(home)) = (&self.orders.volume, &self.held.home) else { return };
         let elsewhere = home_elsewhere(home, &volume.home);
-        let was_elsewhere = self.shared.lock().home_elsewhere.is_some();
+        let was_elsewhere = self.watched.lock().of.home_elsewhere.is_some();
         match &elsewhere {
             Some(there) if !was_elsewhere => {
                 tracing::error!(volume = self.orders.name, there, "its home was moved");
@@ -33,7 +33,7 @@ impl Supervisor {
             }
             _ => {}
         }
-        self.shared.change(|s| s.home_elsewhere = elsewhere);
+        self.watched.change(|s| s.of.home_elsewhere = elsewhere);
     }
 
     /// Has another front end serve where the log's files were removed.
@@ -46,12 +46,12 @@ impl Supervisor {
             return front;
         }
         let Some(held) = &self.held.log else { return front };
-        let may_end = self.shared.memories.hindrance(&self.shared.medium).is_none();
+        let may_end = self.watched.hindrance(&self.orders.whose()).is_none();
         let service = self.service();
         let step =
             self.log_place.look(&lost(&service, &volume, self.held.home.as_ref()), held, may_end);
         let trouble = self.log_place.trouble().map(str::to_owned);
-        self.shared.change(|s| s.log_trouble = trouble);
+        self.watched.change(|s| s.of.log_trouble = trouble);
         match step {
             Step::GoOn => front,
             Step::Renew => self.renew(front),
@@ -74,7 +74,7 @@ impl Supervisor {
         {
             self.take_log(made);
         }
-        self.shared.change(|s| s.log_trouble = None);
+        self.watched.change(|s| s.of.log_trouble = None);
         Ok(())
     }
 

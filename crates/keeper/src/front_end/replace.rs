@@ -4,32 +4,28 @@
 //! one does not come up, the old one is started again, and finds them too.
 //! Never: gives up on a volume; deaths are counted elsewhere.
 
-use super::snapshot::State;
 use super::state::{Front, Phase, Supervisor};
-use super::words::front_end_of;
+use crate::life::known::State;
 use crate::orders::Task;
-use crate::restart::Deaths;
-use crate::upgrade::{END_PATIENCE, Request, Upgrade};
-use holdfast_config::problem::Problem;
+use crate::upgrade::{END_PATIENCE, Request};
 use rustix::process::Signal;
 use std::time::Instant;
 
 impl Supervisor {
     pub(super) fn begin_upgrade(&mut self, request: Request, phase: Phase) -> Phase {
         let is_over = self.is_unmounted || matches!(phase, Phase::Over);
-        if self.upgrade.is_some() || is_over {
+        if self.life.is_upgrading() || is_over {
             return phase; // whoever asked hears that the answer will not come
         }
-        self.upgrade = Some(Upgrade::begin(request, &mut self.binary));
-        self.deaths = Deaths::default();
+        self.life.upgrade(request);
         match phase {
-            Phase::Running(front) if front.task == Task::Serve => {
+            Phase::Running(mut front) if front.task == Task::Serve => {
                 if self.was_ever_ready {
-                    self.shared.stall.begin();
+                    self.watched.stall.begin();
                 }
-                self.signal(Signal::TERM);
-                let kill_at = Some(Instant::now() + END_PATIENCE);
-                Phase::Running(Front { kill_at, ..front })
+                self.watched.signal(Signal::TERM);
+                front.process.is_to_end_within(END_PATIENCE);
+                Phase::Running(front)
             }
             // The region has one user at a time.
             Phase::Running(front) => {
@@ -44,31 +40,23 @@ impl Supervisor {
     pub(super) fn begin_successor(&mut self) -> Phase {
         match self.is_unmounted {
             // It is not a moment for trying something new.
-            true => self.upgrade = None,
-            false => self.shared.change(|s| s.state = State::Restarting),
+            true => self.life.forget_upgrade(),
+            false => self.watched.change(|s| s.state = State::Restarting),
         }
-        self.begin(self.task())
-    }
-
-    /// The new one did not come up.
-    pub(super) fn hand_back(&mut self, upgrade: Upgrade, problem: &Problem) -> Phase {
-        upgrade.failed(&front_end_of(&self.orders.whose()), &problem.why, &mut self.binary);
-        self.deaths = Deaths::default();
         self.begin(self.task())
     }
 
     /// When a front end that runs has had time enough.
     pub(super) fn front_is_due(&self, front: &Front) -> Option<Instant> {
-        let ready_until = self.upgrade.as_ref().and_then(Upgrade::ready_until);
-        [front.kill_at, ready_until].into_iter().flatten().min()
+        [front.process.kill_at(), self.life.ready_until()].into_iter().flatten().min()
     }
 
     /// Ends a front end that took too long to end, or to serve.
     pub(super) fn kill_if_late(&mut self, mut front: Front) -> Front {
         let now = Instant::now();
-        let is_late = self.upgrade.as_mut().is_some_and(|upgrade| upgrade.is_late(now));
-        if front.kill_at.take_if(|at| *at <= now).is_some() || is_late {
-            self.signal(Signal::KILL);
+        let is_late = self.life.is_late(now);
+        if front.process.is_late(now) || is_late {
+            self.watched.signal(Signal::KILL);
         }
         front
     }
