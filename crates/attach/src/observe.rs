@@ -10,8 +10,8 @@ use holdfast_io::process;
 use holdfast_machine::advice::cure;
 use holdfast_machine::holders::{FRONT_END_NAME, holder, is_mapped_by};
 use holdfast_machine::processes::is_trusted_process;
-use holdfast_machine::standstill::Look;
-use holdfast_memory::{AttachError, Medium, Observed, Region};
+use holdfast_machine::standstill::{DAMAGED_MEMORY, Look};
+use holdfast_memory::{AttachError, MEMORY_DAMAGED, Medium, Observed, Region};
 use std::io;
 use std::path::Path;
 
@@ -51,6 +51,8 @@ pub struct Observation {
     pub unprepared: Option<i32>,
     /// The error number of the home's last failure.
     pub home_errno: Option<i32>,
+    /// Frames that memory had damaged, and that were taken from the log's disk.
+    pub healed: u64,
 }
 
 /// The server's counters in the region of a log.
@@ -81,7 +83,9 @@ impl Observation {
 
     /// What went wrong with the served log in this directory, for people.
     pub fn log_error_text(&self, log: &Path) -> Option<String> {
-        let Some(errno) = self.poison else { return self.unprepared_text(log) };
+        let Some(errno) = self.poison else {
+            return self.unprepared_text(log).or_else(|| self.healed_text());
+        };
         let error = io::Error::from_raw_os_error(errno);
         Some(format!("the log's disk failed ({error}): appends are refused, the memory is kept"))
     }
@@ -96,6 +100,17 @@ impl Observation {
         ))
     }
 
+    /// That memory has damaged something which was mended.
+    pub fn healed_text(&self) -> Option<String> {
+        let count = self.healed;
+        (count > 0).then(|| {
+            format!(
+                "memory had damaged {count} frames of the log, which were taken from its disk: \
+                 nothing is lost; test this machine's memory, and see who else may write there"
+            )
+        })
+    }
+
     /// What went wrong with a volume whose log is in this directory, for people.
     pub fn error_text(&self, log: &Path) -> Option<String> {
         let text = |errno: i32| io::Error::from_raw_os_error(errno).to_string();
@@ -107,10 +122,18 @@ impl Observation {
             ));
         }
         let of_home = |errno| {
+            if errno == MEMORY_DAMAGED {
+                return format!(
+                    "{DAMAGED_MEMORY}: nothing from there on comes home; `holdfast umount NAME \
+                     --force` ends it, `holdfast volume check NAME` then says where, and `holdfast \
+                     volume accept NAME --keep home` goes on without it"
+                );
+            }
             let remedy = cure(&io::Error::from_raw_os_error(errno), "the home's disk");
             format!("the home failed ({}): it is tried again; {remedy}", text(errno))
         };
-        self.unprepared_text(log).or_else(|| self.home_errno.map(of_home))
+        let of_home = || self.home_errno.map(of_home);
+        self.unprepared_text(log).or_else(of_home)
     }
 }
 
@@ -170,6 +193,7 @@ fn read(seen: &Observed, medium: &Medium) -> Observation {
         poison: failure(seen.word(log::POISON)),
         unprepared: failure(seen.word(log::UNPREPARED)),
         home_errno: errno(seen.word(volume::HOME_ERRNO)),
+        healed: seen.word(log::HEALED),
     }
 }
 

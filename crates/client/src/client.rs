@@ -335,6 +335,7 @@ fn read_error(refusal: Refusal, from: Lsn, to: Lsn) -> ReadError {
     match refusal.status {
         Status::BadPosition if refusal.value != 0 => ReadError::Boundary(Lsn(refusal.value)),
         Status::BadPosition => ReadError::Outside { from, to },
+        Status::Damaged => ReadError::Damaged(Lsn(refusal.value)),
         _ => ReadError::Unreachable(refusal.refused()),
     }
 }

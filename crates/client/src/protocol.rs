@@ -169,6 +169,9 @@ pub enum Status {
     Failed = 23,
     /// The bytes are no request of this service.
     Malformed = 24,
+    /// Memory has damaged a frame that the log's disk does not have whole; the value is its
+    /// position.
+    Damaged = 25,
 }
 
 /// What a request asks of a service: up to [`Operation::ReplaceNotes`] of a log, then of a disk,
@@ -260,7 +263,7 @@ impl Operation {
 }
 
 impl Status {
-    const ALL: [Status; 25] = [
+    const ALL: [Status; 26] = [
         Status::Done,
         Status::Full,
         Status::TooLarge,
@@ -286,6 +289,7 @@ impl Status {
         Status::NoSpace,
         Status::Failed,
         Status::Malformed,
+        Status::Damaged,
     ];
 
     /// The status of this number.
@@ -469,6 +473,7 @@ impl fmt::Display for Status {
             Status::NoSpace => "no space is left for the disk",
             Status::Failed => "what keeps the service's state failed",
             Status::Malformed => "the bytes are no request of this service",
+            Status::Damaged => "memory has damaged that, and the log's disk does not have it whole",
         })
     }
 }

@@ -53,7 +53,8 @@ pub trait CommitLog: Send + Sync {
     fn marks(&self) -> Marks;
 
     /// Hands every frame with records in `[from, to)`, whole and in order, to `each`, until that
-    /// returns false. Both ends are boundaries of frames. A frame's `payload` is what its `append`
+    /// returns false. Both ends are boundaries of frames. Each frame is checked: one that memory has
+    /// damaged is as the log's disk has it. A frame's `payload` is what its `append`
     /// was given, and `payload_lsn` what that returned; it may be used while `each` runs. Nothing
     /// at or above `from` may be released meanwhile.
     ///
@@ -156,6 +157,9 @@ pub enum ReadError {
     /// No frame starts here, or the one that does goes on behind the end. Ask from where a frame
     /// starts to where one ends.
     Boundary(Lsn),
+    /// Memory has damaged the frame that starts here, and the log's disk does not have it whole.
+    /// What lies before it can be read; the whole log can be once that memory is given up.
+    Damaged(Lsn),
     /// The log cannot be reached any more. Open it anew.
     Unreachable(Arc<io::Error>),
 }
@@ -206,16 +210,20 @@ impl CommitLog for Log {
         let frames = self.try_frames(from, to).ok_or(ReadError::Outside { from, to })?;
         let mut at = from;
         while at < to {
-            let frame = frames.get(at).ok_or(ReadError::Boundary(at))?;
-            at = frame.end();
-            if frame.of_user().is_some_and(|frame| !each(&frame)) {
+            let hand = |frame: &Frame<'_>| frame.of_user().is_none_or(|frame| each(&frame));
+            let (end, goes_on) = self.hand_frame(&frames, (at, to), hand)?;
+            if !goes_on {
                 return Ok(());
             }
+            at = end;
         }
         Ok(())
     }
 
     fn copy_bytes(&self, lsn: Lsn, into: &mut [u8]) -> Result<(), ReadError> {
+        if self.copy_damaged(lsn, into) {
+            return Ok(());
+        }
         let bytes = into.len();
         let outside =
             || ReadError::Outside { from: lsn, to: Lsn(lsn.0.saturating_add(bytes as u64)) };

@@ -153,6 +153,11 @@ impl fmt::Display for ReadError {
             Self::Boundary(lsn) => {
                 write!(out, "no frame that could be read starts at LSN {}", lsn.0)
             }
+            Self::Damaged(lsn) => write!(
+                out,
+                "memory has damaged the frame at LSN {}, and the log's disk does not have it whole",
+                lsn.0
+            ),
             Self::Unreachable(error) => unreachable_log(out, error),
         }
     }

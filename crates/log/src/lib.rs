@@ -41,6 +41,7 @@ mod create;
 mod cursor;
 mod cut;
 mod cuts;
+mod damaged;
 mod display;
 mod drain;
 mod error;

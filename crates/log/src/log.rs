@@ -376,6 +376,7 @@ impl Log {
         if self.retention == Retention::OnDevice {
             return;
         }
+        self.damaged.release(upto);
         self.region.release(upto.get());
         // Under the lock that waiters hold while they look, so that none sleeps through this.
         self.moved.tell(&self.progress());

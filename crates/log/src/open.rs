@@ -32,6 +32,7 @@ use crate::catalogue::{CATALOGUE, Catalogue};
 use crate::config::{LogConfig, Parity, Retention, Scanned};
 use crate::cut::Cut;
 use crate::cuts::Cuts;
+use crate::damaged::DamagedFrames;
 use crate::error::{AppendError, CommitError, FileFault, OpenError};
 use crate::foresee::has_all;
 use crate::found::{Found, Recovered};
@@ -445,6 +446,7 @@ impl Opening<'_> {
             idle_tail: AtomicU64::new(0),
             preparer: Rest::default(),
             cuts: Cuts::default(),
+            damaged: DamagedFrames::default(),
         }
     }
 

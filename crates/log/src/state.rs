@@ -15,6 +15,7 @@ use holdfast_memory::Region;
 
 use crate::config::Retention;
 use crate::cuts::Cuts;
+use crate::damaged::DamagedFrames;
 use crate::frames::Frames;
 use crate::outcome::{Health, Marks};
 use crate::pads::PadChecks;
@@ -44,6 +45,8 @@ pub struct Log {
     /// The tail at the last call of `prepare`.
     pub(crate) idle_tail: AtomicU64,
     pub(crate) cuts: Cuts,
+    /// What of the ring memory has damaged.
+    pub(crate) damaged: DamagedFrames,
     /// Where the preparer is, if it rests.
     pub(crate) preparer: Rest,
 }

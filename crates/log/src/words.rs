@@ -39,8 +39,10 @@ pub const REFUSALS: usize = 14;
 /// 0, or 1 + the `errno` (0 if there is none) of why no segment could be prepared, or nothing be
 /// written to the catalogue, when that was tried last.
 pub const UNPREPARED: usize = 15;
+/// Frames that memory had damaged and that were taken from the log's disk instead.
+pub const HEALED: usize = 16;
 /// First word that is not the log's.
-pub const END: usize = 16;
+pub const END: usize = 17;
 /// The words of the log's reader, see [`crate::CommitLog`].
 pub const READER: std::ops::Range<usize> = END..SERVER.start;
 /// The words of a server that has the log for other processes.

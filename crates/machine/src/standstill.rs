@@ -5,9 +5,14 @@
 //! Never: looks at a region or a clock; says that an idle volume stands still.
 
 use holdfast_config::sizes::rounded;
+use holdfast_memory::MEMORY_DAMAGED;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::time::{Duration, Instant};
+
+/// What keeps a reader of the log from going on where memory has lost what nothing else has.
+pub const DAMAGED_MEMORY: &str =
+    "memory has damaged what it waits for, and the log's disk does not have that whole";
 
 /// Time that a drain or the cleaner may take for anything to move.
 pub const STANDS_AFTER: Duration = Duration::from_secs(5);
@@ -175,7 +180,11 @@ impl Marks {
     fn home_text(&self, now: Instant) -> Option<Standstill> {
         let (errno, since) = self.home?;
         let error = io::Error::from_raw_os_error(errno);
-        let what = format!("nothing is applied to the home: it fails ({error})");
+        let why = match errno {
+            MEMORY_DAMAGED => DAMAGED_MEMORY.to_owned(),
+            _ => format!("it fails ({error})"),
+        };
+        let what = format!("nothing is applied to the home: {why}");
         Some(Standstill::new(what, now - since))
     }
 }

@@ -17,6 +17,10 @@ pub(crate) const PAGE_BYTES: u64 = 4096;
 /// How many shared words a region has for its user's counters and status.
 pub const WORDS: usize = 64;
 
+/// What a reader that cannot go on says in a word, as an error number: this memory has damaged what
+/// nothing else has whole. No file system says that of itself.
+pub const MEMORY_DAMAGED: i32 = 131;
+
 /// Bytes of the control page.
 pub(crate) const CONTROL_BYTES: u64 = 4096;
 

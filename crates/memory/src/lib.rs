@@ -47,7 +47,7 @@ mod words;
 
 pub use area::{Area, AreaSpec};
 pub use boot::boot_id;
-pub use control::WORDS;
+pub use control::{MEMORY_DAMAGED, WORDS};
 pub use error::{AttachError, CreateError};
 pub use marks::Marks;
 pub use medium::{Medium, MediumSurvival};

@@ -383,6 +383,7 @@ impl ServedLog {
 fn read_refusal(error: ReadError) -> Refusal {
     match error {
         ReadError::Boundary(lsn) => (Status::BadPosition, lsn.0),
+        ReadError::Damaged(lsn) => (Status::Damaged, lsn.0),
         _ => (Status::BadPosition, 0),
     }
 }

@@ -54,6 +54,7 @@ mod log_follow;
 mod log_place;
 mod log_reading;
 mod meanwhile;
+mod memory_bits;
 mod memory_told;
 mod mounted_disks;
 mod names;

@@ -99,6 +99,9 @@ pub struct VolumeStatus {
     pub longest_stall_ms: u64,
     /// Longest wait of one change for room in the log, in milliseconds, rounded up.
     pub longest_wait_ms: u64,
+    /// That memory had damaged something of the log, which was mended, and what to do about it.
+    #[serde(default)]
+    pub memory_damage: Option<String>,
     /// What recovery found when the front end started.
     pub recovery: Option<String>,
     /// The newest complaint.
@@ -161,6 +164,7 @@ impl VolumeStatus {
             upgrades: 0,
             longest_stall_ms: 0,
             longest_wait_ms: seen.map_or(0, |seen| seen.longest_wait_ns.div_ceil(1_000_000)),
+            memory_damage: seen.and_then(Observation::healed_text),
             recovery: None,
             last_error: seen.and_then(|seen| seen.error_text(&volume.log)),
             standstills: seen.and_then(stopped_front_end).into_iter().collect(),
@@ -280,7 +284,7 @@ impl VolumeStatus {
             self.front_end_pid = known.pid;
         }
         self.longest_stall_ms = known.longest_stall_ms();
-        self.problem = known.problem.map(|problem| problem.to_string());
+        self.problem = also(self.memory_damage.clone(), known.problem.map(|it| it.to_string()));
         self.restarts = known.restarts;
         self.upgrades = known.upgrades;
         self.recovery = known.of.recovery;
@@ -340,7 +344,7 @@ impl VolumeStatus {
         self.state = State::Detached.word().into();
         self.problem = Some(why);
         self.front_end_pid = None;
-        self.last_error = None;
+        (self.last_error, self.memory_damage) = (None, None);
         self.standstills.clear();
         (self.dirty_bytes, self.unapplied_bytes, self.unapplied_ratio) = (0, 0, 0.0);
         (self.drain_rate_bytes_per_s, self.drained_bytes) = (0, 0);

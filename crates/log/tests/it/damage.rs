@@ -174,12 +174,12 @@ fn a_corrupt_log_is_left_exactly_as_it_was() {
 }
 
 /// A region in a file, so that its bytes can be damaged.
-struct FileRegion {
+pub(crate) struct FileRegion {
     path: PathBuf,
 }
 
 impl FileRegion {
-    fn new(name: &str) -> (FileRegion, Arc<Region>) {
+    pub(crate) fn new(name: &str) -> (FileRegion, Arc<Region>) {
         let path = std::env::temp_dir().join(format!("holdfast-{name}-{}", std::process::id()));
         let place = FileRegion { path };
         let spec = RegionSpec { ring_bytes: RING_BYTES, roster_bytes: 4096, identity: IDENTITY };
@@ -201,6 +201,15 @@ impl FileRegion {
         let mut bytes = needle.to_vec();
         bytes[0] ^= 1;
         self.replace(needle, &bytes);
+    }
+
+    /// Turns over this bit of the bytes that begin so far before where these are first.
+    pub(crate) fn turn_over(&self, needle: &[u8], before: usize, bit: usize) {
+        let found = fs::read(&self.path).expect("the region is a file");
+        let at = found.windows(needle.len()).position(|window| window == needle);
+        let at = at.expect("the bytes are in the region") - before + bit / 8;
+        let file = fs::File::options().write(true).open(&self.path).expect("the region is a file");
+        file.write_all_at(&[found[at] ^ 1 << (bit % 8)], at as u64).expect("it can be written");
     }
 
     /// Puts bytes in the place of these, where they are first.

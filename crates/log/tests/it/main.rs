@@ -29,6 +29,7 @@ mod refusals;
 mod remade;
 mod repair;
 mod returned;
+mod ring_bits;
 mod support;
 mod survivor;
 mod threads;

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use holdfast_log::{CommitError, Lsn, ReadError, WordError};
+use holdfast_memory::MEMORY_DAMAGED;
 
 use crate::record::RecordFault;
 
@@ -70,6 +71,7 @@ impl CleanError {
             CleanError::Home { error, .. } => {
                 error.raw_os_error().unwrap_or(5).unsigned_abs().into()
             }
+            CleanError::Read(ReadError::Damaged(_)) => MEMORY_DAMAGED.unsigned_abs().into(),
             _ => 5,
         }
     }
