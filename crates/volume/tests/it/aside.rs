@@ -13,6 +13,7 @@ use crate::seeds::for_each_seed;
 use crate::world::{Below, Opened, World, new_node};
 
 const EPERM: i32 = 1;
+const EIO: i32 = 5;
 const EFBIG: i32 = 27;
 const HUGE_BYTES: u64 = 17 << 40;
 /// Seeds of a random life with refusals that found something once.
@@ -347,4 +348,28 @@ fn whatever_the_home_refuses_the_volume_is_never_stuck() {
     });
     let enough = if std::env::var_os("HOLDFAST_SEED").is_some() { 0 } else { 50 };
     assert!(put.get() >= enough, "only {} records were put aside", put.get());
+}
+
+#[test]
+fn bytes_come_home_under_no_right_that_they_were_not_written_under() {
+    for (before, after) in [(0o644, 0o600), (0o666, 0o640), (0o600, 0o644), (0o640, 0o604)] {
+        let world = World::new(1);
+        let (volume, _) = world.open().expect("a new volume");
+        let node = make(&volume, ROOT, "f", Kind::File);
+        let mode = |mode| SetAttributes { mode: Some(mode), ..Default::default() };
+        volume.write(node, b"public", 0, false).expect("room");
+        volume.set_attributes(node, &mode(before)).expect("a file");
+        drain(&volume);
+        while !volume.clean_step().expect("a sound home").is_idle() {}
+        volume.set_attributes(node, &mode(after)).expect("a file");
+        volume.write(node, b"secret", 0, false).expect("room");
+        drain(&volume);
+        let at_home = || world.home().metadata(Path::new("f")).expect("it is there").mode;
+        refuse(&world, Operation::Write, EIO);
+        volume.clean_step().expect_err("the home refuses it");
+        assert_eq!(at_home(), before & after, "{before:o} {after:o}");
+        while !volume.clean_step().expect("a sound home").is_idle() {}
+        assert_eq!(at_home(), after);
+        assert_eq!(home_file(&world, "f").as_deref(), Some(&b"secret"[..]));
+    }
 }

@@ -6,12 +6,15 @@
 
 use std::io;
 
-use holdfast_io::{Change, OpenFile, Seek};
+use holdfast_io::{Change, Metadata, OpenFile, Seek};
 
 use super::{Applier, BATCH_BYTES, Failed, What};
 use crate::clean::plan::Contents;
 use crate::extents::{Piece, Source};
 use crate::room_unit::RoomUnit;
+
+/// Who may read, write and run.
+const RIGHTS: u32 = 0o777;
 
 impl Applier<'_> {
     /// The order matters: first nothing old is left behind the cut; then holes, which give back the
@@ -27,7 +30,8 @@ impl Applier<'_> {
             self.does(What::Size(cut_bytes));
             cut(file, cut_bytes)?;
         }
-        let size_bytes = file.metadata()?.size_bytes;
+        let Metadata { size_bytes, mode, .. } = file.metadata()?;
+        self.narrow(file, contents, mode)?;
         let is_hole = |piece: &Piece| piece.source == Source::Hole;
         let (holes, others) = contents.extents.iter().partition::<Vec<_>, _>(is_hole);
         let is_within = |piece: &Piece| piece.offset + piece.bytes <= size_bytes;
@@ -50,6 +54,18 @@ impl Applier<'_> {
         self.does(What::Attributes);
         if contents.change != Change::default() {
             file.change(&contents.change)?;
+        }
+        Ok(())
+    }
+
+    /// Takes rights away before bytes come that were written without them. Rights that are new come
+    /// behind the bytes, which may take the place of others.
+    fn narrow(&mut self, file: &dyn OpenFile, contents: &Contents, now: u32) -> Result<(), Failed> {
+        let Some(mode) = contents.change.mode else { return Ok(()) };
+        let is_narrower = now & RIGHTS & !mode != 0;
+        if is_narrower && contents.extents.iter().next().is_some() {
+            self.does(What::Attributes);
+            file.change(&Change { mode: Some(now & mode), ..Change::default() })?;
         }
         Ok(())
     }
