@@ -275,7 +275,8 @@ impl DirectoryVolume {
             change.modified_ns = change.modified_ns.or(Some(at_ns.into()));
             frame.add(Op::SetSize { size_bytes });
             let less_bytes = body.attributes.size_bytes.saturating_sub(size_bytes);
-            frame.unlogged_bytes += unlogged(less_bytes);
+            // Holes have no room that the home would have to take back.
+            frame.unlogged_bytes += unlogged(less_bytes.min(body.attributes.allocated_bytes));
         }
         if change != Change::default() {
             frame.add(Op::Change { change });
