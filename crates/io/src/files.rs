@@ -292,6 +292,10 @@ pub trait Files: Send + Sync {
     fn has_sync_all(&self) -> bool {
         true
     }
+    /// How many files this process may have open.
+    fn open_max(&self) -> usize {
+        1024
+    }
     /// Returns once the file system takes changes, if somebody has frozen it (`fsfreeze`). It may
     /// be frozen anew a moment later.
     fn wait_while_frozen(&self) {}

@@ -191,6 +191,10 @@ where
         self.tell("syncing", Path::new(""), self.files.sync_all())
     }
 
+    fn open_max(&self) -> usize {
+        self.files.open_max()
+    }
+
     fn has_sync_all(&self) -> bool {
         self.files.has_sync_all()
     }

@@ -21,7 +21,7 @@ use crate::clean::apply::{Applier, Blame, exchange_marker};
 use crate::clean::aside::{Aside, Lost, RecordId, Whole};
 use crate::clean::cleaner::Cleaner;
 use crate::clean::error::{Act, CleanError};
-use crate::clean::frames::{decode, is_full, syncs_max, tells_inodes};
+use crate::clean::frames::{WindowMax, decode, tells_inodes};
 use crate::clean::plan::{Contents, Pass, Window};
 use crate::extents::Piece;
 use crate::node::Node;
@@ -233,7 +233,7 @@ impl Cleaner {
         let mut window = Window::new(self.repeats);
         window.tells_inodes = tells_inodes(&*volume.home);
         window.unit = volume.space.unit;
-        let syncs_max = syncs_max(&*volume.home);
+        let max = WindowMax::of(&*volume.home, volume.log.ring_bytes());
         let mut end = Ok(durable);
         let (aside, mut dependent) = (&self.aside, Vec::new());
         let mut lost = aside.lost();
@@ -241,7 +241,7 @@ impl Cleaner {
             let lsn = frame.header.lsn;
             let records = decode(lsn, frame.payload, frame.payload_lsn);
             let taken = records.map(|records| {
-                let is_full = is_full(&window, self.applied, lsn, syncs_max);
+                let is_full = max.is_reached(&window, self.applied, lsn);
                 let mut behind = lost.clone();
                 let passed = passed(aside, &mut behind, lsn, &records);
                 let is_taken = !is_full && window.take(lsn, &records, &passed);

@@ -7,7 +7,8 @@
 //! writing, nobody can do either.
 //!
 //! Promise: each counts for its user until it is closed; an open that would wait is refused.
-//! Never: has more than [`FILES_MAX`] open; who needs one more waits until one comes home.
+//! Never: has more of them open than a part of what this process may; who needs one more waits until
+//! one comes home.
 
 use std::sync::Arc;
 
@@ -17,12 +18,20 @@ use crate::error::Stop;
 use crate::shares::Shares;
 use holdfast_io::tree::asker;
 
-/// With the files that are kept for reading, below the 1,024 that a process may have open.
-const FILES_MAX: usize = 512;
+/// Of the files that a process may have open, one in so many: others are kept for reading, or are
+/// somebody's sockets.
+const OPEN_PART: usize = 2;
+
+/// As many of them nobody needs to be allowed: a process may have 1,024 files open.
+const FILES_MIN: usize = 512;
+
+/// More are not worth what the kernel remembers of each.
+const FILES_MAX: usize = 16 << 10;
 
 /// Who may have how many.
 pub(crate) struct WritingFiles {
     shares: Arc<Shares>,
+    files_max: usize,
 }
 
 /// One of them, and whose it is.
@@ -45,13 +54,15 @@ impl Drop for WritingFile {
 }
 
 impl WritingFiles {
-    pub(crate) fn new(shares: Arc<Shares>) -> WritingFiles {
-        WritingFiles { shares }
+    /// For a process that may have `open_max` files open.
+    pub(crate) fn new(shares: Arc<Shares>, open_max: usize) -> WritingFiles {
+        let files_max = (open_max / OPEN_PART).clamp(FILES_MIN, FILES_MAX);
+        WritingFiles { shares, files_max }
     }
 
     pub(crate) fn open(&self, held: &dyn Held) -> Result<WritingFile, Stop> {
         let user = asker().user;
-        if !self.shares.open_file(user, FILES_MAX) {
+        if !self.shares.open_file(user, self.files_max) {
             return Err(Stop::NoFiles);
         }
         let opened = held.open(true);

@@ -22,7 +22,9 @@ use rustix::process::geteuid;
 
 use super::file_systems::copies_on_write;
 use super::held::RealHeld;
-use super::limits::{allocation_below, inode_numbers, limits_below, room_unit_below, syncs_all};
+use super::limits::{
+    allocation_below, inode_numbers, limits_below, open_max, room_unit_below, syncs_all,
+};
 use super::open_file::RealFile;
 use super::root::{Root, RootNotes};
 use super::stat::{node_type, permissions, space_of};
@@ -306,6 +308,10 @@ impl Files for RealFiles {
     fn note_came_home(&self, log_position: u64) -> io::Result<bool> {
         let Some(notes) = &self.root.notes else { return Ok(false) };
         notes.came_home(log_position).map(|()| true)
+    }
+
+    fn open_max(&self) -> usize {
+        open_max()
     }
 
     fn has_sync_all(&self) -> bool {

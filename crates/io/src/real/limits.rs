@@ -161,6 +161,11 @@ fn scratch(root: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     }
 }
 
+/// How many files this process may have open.
+pub(super) fn open_max() -> usize {
+    getrlimit(Resource::Nofile).current.and_then(|max| max.try_into().ok()).unwrap_or(usize::MAX)
+}
+
 /// The largest size that the file can be given, found by halving.
 fn largest_size(file: &OwnedFd) -> io::Result<u64> {
     // Beyond this the kernel would not only refuse, but end the process.

@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use holdfast_io::tree::NodeId;
 use holdfast_log::Lsn;
 
-use super::frames::is_full;
+use super::frames::WindowMax;
 use super::plan::{BARRIER_WORK_BYTES, Window};
 use crate::record::Record;
 
@@ -38,12 +38,12 @@ struct Outline {
     /// Where a name changed last.
     last_name: Option<Lsn>,
     tells_inodes: bool,
-    syncs_max: usize,
+    max: WindowMax,
 }
 
 impl Forecast {
-    pub(crate) fn new(tells_inodes: bool, syncs_max: usize) -> Forecast {
-        Forecast(Mutex::new(Outline { tells_inodes, syncs_max, ..Outline::default() }))
+    pub(crate) fn new(tells_inodes: bool, max: WindowMax) -> Forecast {
+        Forecast(Mutex::new(Outline { tells_inodes, max, ..Outline::default() }))
     }
 
     fn outline(&self) -> MutexGuard<'_, Outline> {
@@ -91,7 +91,7 @@ impl Outline {
     }
 
     fn end_if_full(&mut self, lsn: Lsn) {
-        if is_full(&self.window, self.begins, lsn, self.syncs_max) {
+        if self.max.is_reached(&self.window, self.begins, lsn) {
             self.end(lsn);
         }
     }
@@ -108,8 +108,8 @@ impl Outline {
 
     /// A plan that begins at `lsn`.
     fn beginning(&self, lsn: Lsn) -> Outline {
-        let (tells_inodes, syncs_max) = (self.tells_inodes, self.syncs_max);
-        let mut outline = Outline { tells_inodes, syncs_max, ..Outline::default() };
+        let (tells_inodes, max) = (self.tells_inodes, self.max);
+        let mut outline = Outline { tells_inodes, max, ..Outline::default() };
         outline.begin(lsn);
         outline
     }

@@ -15,6 +15,10 @@ use crate::record::{self, Record};
 /// long about it.
 const WINDOW_BYTES_MAX: u64 = 16 << 20;
 
+/// A window has at most this part of the ring: its room comes back when all of it is home, and
+/// meanwhile whoever waits for room must find some.
+const WINDOW_PART: u64 = 4;
+
 /// Files and directories of one window on a home that syncs each of them: a second's work where a
 /// sync takes some milliseconds.
 const SYNCS_MAX: usize = 128;
@@ -39,16 +43,28 @@ pub(crate) fn decode_names(payload: &[u8]) -> Vec<(Record<'_>, Lsn)> {
     whole.map(|(record, _)| (record, Lsn::default())).collect()
 }
 
-/// True if a window that began there takes no frame at `lsn`, whatever is in it.
-pub(super) fn is_full(window: &Window, begins: Lsn, lsn: Lsn, syncs_max: usize) -> bool {
-    lsn > begins.advance(WINDOW_BYTES_MAX)
-        || window.unlogged_bytes >= WINDOW_BYTES_MAX
-        || window.syncs() >= syncs_max
+/// How much one window has at the most.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WindowMax {
+    bytes: u64,
+    /// Files and directories.
+    syncs: usize,
 }
 
-/// How many files and directories one window has at the most.
-pub(crate) fn syncs_max(home: &dyn Files) -> usize {
-    if home.has_sync_all() { usize::MAX } else { SYNCS_MAX }
+impl WindowMax {
+    /// For a home, and a ring of this length, if that is known.
+    pub(crate) fn of(home: &dyn Files, ring_bytes: Option<u64>) -> WindowMax {
+        let part = ring_bytes.map_or(WINDOW_BYTES_MAX, |ring| ring / WINDOW_PART);
+        let syncs = if home.has_sync_all() { usize::MAX } else { SYNCS_MAX };
+        WindowMax { bytes: part.min(WINDOW_BYTES_MAX), syncs }
+    }
+
+    /// True if a window that began there takes no frame at `lsn`, whatever is in it.
+    pub(super) fn is_reached(&self, window: &Window, begins: Lsn, lsn: Lsn) -> bool {
+        lsn > begins.advance(self.bytes)
+            || window.unlogged_bytes >= self.bytes
+            || window.syncs() >= self.syncs
+    }
 }
 
 /// True if names that change places any number of times are one step.

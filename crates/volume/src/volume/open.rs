@@ -14,7 +14,7 @@ use crate::clean::aside::Aside;
 use crate::clean::cleaner::Cleaner;
 use crate::clean::error::CleanError;
 use crate::clean::forecast::Forecast;
-use crate::clean::frames::{syncs_max, tells_inodes};
+use crate::clean::frames::{WindowMax, tells_inodes};
 use crate::error::VolumeError;
 use crate::kept::KeptFiles;
 use crate::names::Names;
@@ -77,9 +77,12 @@ impl DirectoryVolume {
             tried: Tried::default(),
             roster,
             kept_files: KeptFiles::default(),
-            writing: WritingFiles::new(shares.clone()),
+            writing: WritingFiles::new(shares.clone(), home.open_max()),
             shares,
-            forecast: Forecast::new(tells_inodes(&*home), syncs_max(&*home)),
+            forecast: {
+                let max = WindowMax::of(&*home, log.ring_bytes());
+                Forecast::new(tells_inodes(&*home), max)
+            },
             settling: Settling::default(),
             waiting_for_room: AtomicU64::new(0),
             cleaning: Mutex::new(None),
