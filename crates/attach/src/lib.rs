@@ -5,13 +5,15 @@
 //! Never: serves anybody, or starts a process.
 //!
 //! Where to look: `bond` ties a log to its home and memory; `foreseen` says what an attachment
-//! would find, and refuse; `homes` and `users` look at what is in a home and who uses it; `home` is
-//! one that was opened, `logs` has what every process that opens a log does alike. `observe` looks
-//! into a region from outside, `made` and `stuck` into a log's directory, `whereabouts` at that of
-//! a log that is served. `remedy` has commands that messages name.
+//! would find, and refuse; `homes` and `users` look at what is in a home and who uses it, `barrier`
+//! at whether others were let into it; `home` is one that was opened, `logs` has what every process
+//! that opens a log does alike. `observe` looks into a region from outside, `made` and `stuck` into
+//! a log's directory, `whereabouts` at that of a log that is served. `remedy` has commands that
+//! messages name.
 
 #![deny(unsafe_code)]
 
+pub mod barrier;
 pub mod bond;
 pub mod foreseen;
 pub mod home;

@@ -198,6 +198,7 @@ impl Supervisor {
             Phase::Running(front) => {
                 self.look();
                 self.look_at_home();
+                self.look_at_barrier();
                 let front = self.look_at_sockets(front);
                 let front = self.look_at_log(front);
                 Phase::Running(self.kill_if_late(front))

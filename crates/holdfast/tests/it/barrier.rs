@@ -3,10 +3,10 @@
 //! Wherever a process dies: as long as the home can be entered it has everything, and one complete
 //! unmount gives it the permissions that it had to users of the volume.
 
-use crate::fixture::{Ended, Fixture, NAME};
+use crate::fixture::{Ended, Fixture, NAME, wait_until};
 use crate::seeds::{Random, for_seeds};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
 
@@ -135,4 +135,34 @@ fn who_takes_the_log_of_a_barred_home_takes_its_permissions_too() {
         killed.0.holdfast(command).succeeded();
         killed.assert_given_back(&format!("{command:?}"));
     }
+}
+
+#[test]
+fn a_barrier_that_is_taken_away_while_the_volume_is_served_is_put_back_and_told() {
+    let mut fixture = Fixture::made();
+    let home = fixture.home();
+    fs::set_permissions(&home, fs::Permissions::from_mode(SHOWN)).unwrap();
+    chown(&home, Some(65534), Some(65534)).unwrap();
+    fixture.serve();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    for given in [0o755, 0o500] {
+        fs::set_permissions(&home, fs::Permissions::from_mode(given)).unwrap();
+        wait_until(|| mode(&home) == 0, || "the home can be entered".into());
+        let words = ["the owner of", "user 65534", &format!("{given:o}"), "`holdfast umount v`"];
+        let is_told = || {
+            let told = fixture.holdfast(&["status"]);
+            told.code == Some(7) && words.iter().all(|word| told.out.contains(word))
+        };
+        wait_until(is_told, || fixture.holdfast(&["status"]).out);
+    }
+    assert_eq!(fixture.keeper_log().matches("gave it the permissions").count(), 1);
+    // What users of the volume see was never another.
+    assert_eq!(mode(&fixture.mount()), SHOWN);
+    fs::set_permissions(fixture.mount(), fs::Permissions::from_mode(0o711)).unwrap();
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    assert_eq!(mode(&home), 0o711);
+    fixture.holdfast(&["mount", NAME]).succeeded();
+    fixture.holdfast(&["status"]).succeeded();
+    assert_eq!(fixture.stop(), Some(0));
+    assert_eq!(mode(&home), 0o711);
 }

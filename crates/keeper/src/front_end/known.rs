@@ -30,6 +30,8 @@ pub(crate) struct OfFront {
     pub(crate) log_trouble: Option<String>,
     /// Where the home is, if its name does not lead to it.
     pub(crate) home_elsewhere: Option<String>,
+    /// That others were let into the home while it was served, who could do that, and what to do.
+    pub(crate) home_entered: Option<String>,
 }
 
 impl KnownFront {

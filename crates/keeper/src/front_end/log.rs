@@ -1,12 +1,15 @@
 //! The log and the home of a volume, while they are taken away.
 //!
-//! Promise: a home that was moved is told with its place; a log whose files were removed is there
-//! again before the next front end looks for it, and the home is noted beside it; the front end
-//! that wrote into files without a name is replaced.
+//! Promise: a home that was moved is told with its place; one whose barrier somebody took away is
+//! barred again, and that is told until the volume is attached anew; a log whose files were removed
+//! is there again before the next front end looks for it, and the home is noted beside it; the
+//! front end that wrote into files without a name is replaced.
 //! Never: touches a log that was only moved, or that nobody has served yet.
 
 use super::state::{Front, Supervisor};
+use crate::life::known::State;
 use crate::log_place::{Step, reason};
+use holdfast_attach::barrier::{Opened, bar_again, is_open};
 use holdfast_attach::bond::has_note;
 use holdfast_attach::whereabouts::{Home, Lost, home_elsewhere};
 use holdfast_client::protocol::VOLUME_PREFIX;
@@ -34,6 +37,28 @@ impl Supervisor {
             _ => {}
         }
         self.watched.change(|s| s.of.home_elsewhere = elsewhere);
+    }
+
+    /// Bars the home again if somebody let others into it. Whoever serves it lowers the barrier
+    /// itself when it is given back.
+    pub(super) fn look_at_barrier(&self) {
+        let (Some(volume), Some(home)) = (&self.orders.volume, &self.held.home) else { return };
+        if self.watched.lock().state != State::Serving {
+            return;
+        }
+        let Some(held) = is_open(home).then(|| home.try_clone().ok()).flatten() else { return };
+        let (watched, name, path) =
+            (self.watched.clone(), self.orders.name.clone(), volume.home.clone());
+        // It is told, however late the home answers.
+        let bar = move |_: &Path| {
+            let Some(told) = barred_text(&name, &path, &held) else { return };
+            // Whoever does it over and over fills no log.
+            if watched.lock().of.home_entered.is_none() {
+                tracing::error!(volume = name, "{told}");
+            }
+            watched.change(|s| s.of.home_entered = Some(told));
+        };
+        let _silent = bounded::read(&volume.home, bar);
     }
 
     /// Has another front end serve where the log's files were removed.
@@ -119,6 +144,30 @@ impl Supervisor {
         let noted = lost(&self.service(), volume, self.held.home.as_ref()).note_home(&log);
         noted.unwrap_or_else(|problem| tracing::error!("{problem}"));
     }
+}
+
+/// Bars a home again, and says so if it had to be.
+fn barred_text(name: &str, path: &Path, home: &OwnedFd) -> Option<String> {
+    match bar_again(home) {
+        Ok(opened) => opened.map(|opened| entered_text(name, path, opened)),
+        Err(error) => {
+            let home = path.display();
+            Some(format!(
+                "{home} lets others in, and cannot be barred again: {error}; mend its disk"
+            ))
+        }
+    }
+}
+
+/// That a home was open to others, for people.
+fn entered_text(name: &str, path: &Path, Opened { mode, owner }: Opened) -> String {
+    let home = path.display();
+    format!(
+        "root or the owner of {home}, user {owner}, gave it the permissions {mode:o} while it was \
+         served; they were taken away again, and whom they let in meanwhile may have changed it, \
+         and may have it open: `holdfast umount {name}`, see what is in it, then `holdfast mount \
+         {name}`"
+    )
 }
 
 fn lost<'a>(service: &'a str, volume: &'a VolumeConfig, home: Option<&'a OwnedFd>) -> Lost<'a> {

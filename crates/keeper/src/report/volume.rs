@@ -298,6 +298,7 @@ impl VolumeStatus {
             format!("its home is not at {home} any more, but at {there}; move it back")
         });
         self.problem = also(moved, self.problem);
+        self.problem = also(known.of.home_entered, self.problem);
         self.log_trouble(known.of.log_trouble).astray(known.of.astray, &again)
     }
 
