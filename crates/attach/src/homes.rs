@@ -1,8 +1,9 @@
 //! What is in a home, or around it, that keeps it from being a volume's.
 //!
 //! Promise: something that no volume made at the name that volumes use, a directory of the home
-//! that is mounted elsewhere, in whatever namespace a process has, and a home inside another one
-//! are refused by name; so is one whose file system does not keep what programs are told.
+//! that is mounted elsewhere, or is a layer of an overlay, in whatever namespace a process has, and
+//! a home inside another one are refused by name; so is one whose file system does not keep what
+//! programs are told.
 //! Never: changes anything, but for a moment in the volume's own directory.
 
 use crate::bond::Wearer;
@@ -16,12 +17,15 @@ use holdfast_machine::mounts::{Mount, all_mounts, leads_to};
 use holdfast_machine::places::{Place, Within, within};
 use holdfast_machine::processes::{HELD_UP, LONG};
 use holdfast_volume::{namelessness, own, unfitness};
+use overlays::overlay_of;
 use rustix::fs::{FileType, StatVfsMountFlags, fstat, fstatvfs};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+
+mod overlays;
 
 /// Refuses a home in which something that no volume made has the name that volumes use.
 pub fn refuse_strange(what: &str, (path, home): (&Path, &OwnedFd)) -> Outcome<()> {
@@ -73,33 +77,43 @@ fn directory(home: &OwnedFd) -> io::Result<Option<RealFiles>> {
 /// `could_have` says of which processes it counts that they do not tell.
 pub(crate) fn refuse_mounted_parts(
     what: &str,
-    (path, home): (&Path, &OwnedFd),
+    (path, opened): (&Path, &OwnedFd),
     could_have: impl Fn(u32) -> bool,
 ) -> Outcome<()> {
     let mounts = all_mounts();
     let Some(place) = within(&leads_to(path), &mounts) else { return Ok(()) };
-    let Ok(Some(files)) = directory(home) else { return Ok(()) };
+    let Ok(Some(files)) = directory(opened) else { return Ok(()) };
     let home = path.display();
     let part_of = |mount: &Mount| part_at(mount, &place, &files);
-    let found = match mounts.iter().find_map(part_of) {
-        Some(part) => Some((part, None)),
-        None => {
-            let (views, silent) = views(LONG, could_have);
-            let there = |it: &View| Some((it.mounts.iter().find_map(part_of)?, Some(it.pids[0])));
-            let found = views.iter().find_map(there);
-            if let Some(pid) = silent.filter(|_| found.is_none()) {
-                let who = process::named(pid);
-                let why =
-                    format!("home {home} may be in use: {who} does not tell what it sees mounted");
-                return Err(Problem::new(Exit::InUse, what, why, HELD_UP));
-            }
-            found
-        }
+    let in_use = |how: String, pid: Option<u32>| {
+        let whose = pid.map_or(String::new(), |pid| format!(" of {}", process::named(pid)));
+        let why = format!("home {home} is in use: {how}{whose}");
+        Err(Problem::new(Exit::InUse, what, why, "unmount it there, or stop who has it; try again"))
     };
-    let Some(((part, point), pid)) = found else { return Ok(()) };
-    let whose = pid.map_or(String::new(), |pid| format!(" of {}", process::named(pid)));
-    let why = format!("home {home} is in use: {part:?} in it is mounted at {point:?}{whose}");
-    Err(Problem::new(Exit::InUse, what, why, "unmount it there, or stop who has it; try again"))
+    let is_mounted = |(part, point): Part| format!("{part:?} in it is mounted at {point:?}");
+    if let Some(part) = mounts.iter().find_map(part_of) {
+        return in_use(is_mounted(part), None);
+    }
+    let (views, mut silent) = views(LONG, &could_have);
+    let there = |it: &View| Some((it.mounts.iter().find_map(part_of)?, it.pids[0]));
+    if let Some((part, pid)) = views.iter().find_map(there) {
+        return in_use(is_mounted(part), Some(pid));
+    }
+    let found = fstat(opened).map_err(|error| unseen(what, path, &error.into()))?;
+    for view in &views {
+        match overlay_of(view, &found) {
+            Ok(Some((layer, point))) => {
+                let how = format!("{layer:?} in it is a layer of the overlay at {point:?}");
+                return in_use(how, Some(view.pids[0]));
+            }
+            Ok(None) => {}
+            Err(pid) => silent = silent.or(could_have(pid).then_some(pid)),
+        }
+    }
+    let Some(pid) = silent else { return Ok(()) };
+    let who = process::named(pid);
+    let why = format!("home {home} may be in use: {who} does not tell what it sees mounted");
+    Err(Problem::new(Exit::InUse, what, why, HELD_UP))
 }
 
 /// A part of the home, and where it is mounted.

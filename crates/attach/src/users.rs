@@ -1,8 +1,9 @@
 //! Who uses a home beside its volume.
 //!
 //! Promise: a home that a program has open, stands in, or has mapped, or that a database's own file
-//! says is running, is refused with the names of who it is; so is one of which a part is mounted
-//! elsewhere, and one that a process does not tell of that could have got at it.
+//! says is running, is refused with the names of who it is, also where one thread alone has it, or
+//! it is open in a mount that is mounted nowhere; so is one of which a part is mounted elsewhere,
+//! and one that a process does not tell of that could have got at it.
 //! Never: waits for a file system that somebody else has open, or for a process longer than for a
 //! moment; lets who could not have got at the home keep it from being taken; counts Holdfast's own
 //! processes, or a shell that only stands where this was typed.
@@ -14,18 +15,21 @@ use holdfast_io::private::has_access_list;
 use holdfast_io::process;
 use holdfast_machine::lock::lock_id;
 use holdfast_machine::mounts::leads_to;
-use holdfast_machine::processes::{HELD_UP, LONG, Process, ask, ask_all};
+use holdfast_machine::processes::{Answer, HELD_UP, LONG, Process, ask, ask_all};
 use holdfast_machine::unasked;
+use nowhere::{Nowhere, unseen};
 use reach::Reach;
-use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, makedev, open};
+use rustix::fs::{FileType, Mode, OFlags, Stat, Statx, fstat, makedev, open};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::iter;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+mod nowhere;
 mod reach;
 
 /// The file by which a PostgreSQL says that it runs; its first line is a process.
@@ -88,6 +92,30 @@ struct Found {
     silent: Option<u32>,
 }
 
+/// What one process has of a home.
+#[derive(Default)]
+struct Has {
+    uses: bool,
+    /// Mounts of the home's file system that neither it nor we see, in which it has something open.
+    nowhere: BTreeSet<u64>,
+}
+
+impl Has {
+    fn add(&mut self, other: Has) {
+        self.uses |= other.uses;
+        self.nowhere.extend(other.nowhere);
+    }
+}
+
+/// Those that use it, or have something that may be of it in a mount that nobody sees.
+fn users_of(answers: Vec<Answer<Has>>) -> Vec<u32> {
+    let all = answers.iter().filter_map(|it| it.told.as_ref());
+    let unseen = unseen(all.flat_map(|has| has.nowhere.clone()).collect());
+    let uses = |has: &Has| has.uses || !has.nowhere.is_disjoint(&unseen);
+    let told = answers.into_iter().filter_map(|it| Some((it.pid, it.told?)));
+    told.filter(|(_, has)| uses(has)).map(|(pid, _)| pid).collect()
+}
+
 /// The beginning of a file, if it is one: anybody may put something else there that waits for
 /// somebody.
 fn read_plain(path: &Path) -> Option<String> {
@@ -114,6 +142,7 @@ struct Place {
     path: PathBuf,
     is_directory: bool,
     home: Stat,
+    opened: Arc<OwnedFd>,
     has_list: bool,
 }
 
@@ -131,7 +160,8 @@ impl Place {
         let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         let has_list =
             has_access_list(&PathBuf::from(format!("/proc/self/fd/{}", home.as_raw_fd())));
-        Ok(Place { path, is_directory, home: stat, has_list })
+        let opened = Arc::new(home.try_clone_to_owned()?);
+        Ok(Place { path, is_directory, home: stat, opened, has_list })
     }
 
     /// Who could have got at it.
@@ -139,7 +169,8 @@ impl Place {
         Reach::of(&self.path, &self.home, self.has_list)
     }
 
-    /// Looks at all processes. What is mapped is asked of those alone that could have got at it.
+    /// Looks at all processes. What is mapped, and what is open in mounts that are nowhere, counts
+    /// of those alone that could have got at it.
     fn users(&self) -> Found {
         let reach = self.reach();
         let own = std::process::id();
@@ -148,21 +179,31 @@ impl Place {
         let open_to = pids.iter().copied().filter(|pid| reach.is_open_to_process(*pid));
         let may_map: Arc<BTreeSet<u32>> = Arc::new(open_to.collect());
         let (place, ancestors, mapping) = (self.clone(), ancestors(), may_map.clone());
+        let ours = nowhere::ours();
         let look = move |it: &Process| {
-            place.is_used_by(it, ancestors.contains(&it.pid()))
-                || mapping.contains(&it.pid()) && place.is_mapped_by(it)
+            let (apart, is_ancestor) = (it.apart(), ancestors.contains(&it.pid()));
+            let of = |task| place.has_of(task, is_ancestor, &ours);
+            let mut has = Has::default();
+            iter::once(it).chain(&apart).for_each(|task| has.add(of(task)));
+            let may_have = mapping.contains(&it.pid());
+            has.nowhere.retain(|_| may_have);
+            let mut tasks = iter::once(it).chain(&apart).filter(|_| may_have);
+            has.uses = has.uses || tasks.any(|task| place.is_mapped_by(task));
+            has
         };
         let answers = ask_all(pids, LONG, |pid| may_map.contains(&pid), look);
-        let users = answers.iter().filter(|it| it.told == Some(true)).map(|it| it.pid);
         let silent = answers.iter().find(|it| it.counts && it.told.is_none()).map(|it| it.pid);
-        Found { users: users.collect(), silent }
+        Found { users: users_of(answers), silent }
     }
 
-    fn is_used_by(&self, process: &Process, is_ancestor: bool) -> bool {
-        let mut open = process.list("fd").into_iter();
-        open.any(|link| self.has(&link) && !self.is_kept_by(&link))
-            || (!is_ancestor && self.has(&process.at("cwd")))
-            || self.has(&process.at("root"))
+    fn has_of(&self, task: &Process, is_ancestor: bool, ours: &BTreeSet<u64>) -> Has {
+        let mut nowhere = Nowhere::of(task, (&self.path, self.opened.as_fd()), ours);
+        let mut has = |link: &Path| self.has(link, |seen| nowhere.look(link, seen));
+        let mut open = task.list("fd").into_iter();
+        let uses = open.any(|link| has(&link) && !self.is_kept_by(&link))
+            || (!is_ancestor && has(&task.at("cwd")))
+            || has(&task.at("root"));
+        Has { uses, nowhere: nowhere.found() }
     }
 
     /// Whether the descriptor is the one with the lock on the home: whoever takes it may be called
@@ -175,14 +216,19 @@ impl Place {
         lock_id(&told).is_some_and(|id| id.ends_with(&inode))
     }
 
-    /// Whether the link leads into the home itself, and not into what is mounted on it.
-    fn has(&self, link: &Path) -> bool {
+    /// Whether the link leads into the home itself, and not into what is mounted on it. What leads
+    /// elsewhere on the file system of a home that is a directory may do so in a mount of its own,
+    /// which `elsewhere` finds out.
+    fn has(&self, link: &Path, elsewhere: impl FnOnce(&Statx)) -> bool {
         let Some(seen) = unasked::behind(link) else { return false };
         let is_on_its_device = unasked::device_of(&seen) == self.home.st_dev;
         match self.is_directory {
-            true => {
-                is_on_its_device && fs::read_link(link).is_ok_and(|to| to.starts_with(&self.path))
+            true if is_on_its_device => {
+                let is_below = fs::read_link(link).is_ok_and(|to| to.starts_with(&self.path));
+                (!is_below).then(|| elsewhere(&seen));
+                is_below
             }
+            true => false,
             false if self.home.st_rdev != 0 => {
                 makedev(seen.stx_rdev_major, seen.stx_rdev_minor) == self.home.st_rdev
             }
@@ -196,7 +242,7 @@ impl Place {
         let links = process.at("map_files");
         let mut into_home =
             process.mappings().into_iter().flatten().filter(|it| it.path.starts_with(&self.path));
-        into_home.any(|it| self.has(&links.join(it.range)))
+        into_home.any(|it| self.has(&links.join(it.range), |_| ()))
     }
 
     /// A PostgreSQL that runs in the home, or in the directory that the home is a part of.

@@ -25,7 +25,6 @@ const NOBODYS_WORK: &[i64] = &[
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
-    libc::SYS_kcmp,
     libc::SYS_pidfd_getfd,
     libc::SYS_bpf,
     libc::SYS_perf_event_open,

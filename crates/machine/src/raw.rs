@@ -2,13 +2,18 @@
 //!
 //! Promise: turns the number of a descriptor inherited from the keeper into an owned one, once; has
 //! the kernel drop a signal, or give it.
+//! Tells tasks that share what they have from those that do not, and finds on one mount what is
+//! open on another.
 //! A process starts with the descriptors that it was meant to have, and starts others so.
-//! Never: is used for anything but the numbers that the keeper's hidden subcommands are given, and
-//! signals that [`crate::signals`] names.
+//! Never: is used for anything but the numbers that the keeper's hidden subcommands are given,
+//! signals that [`crate::signals`] names, and looks at what other processes have.
 
+use std::ffi::CString;
 use std::io;
-use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 /// Takes ownership of an inherited descriptor and keeps it from being inherited further.
@@ -48,6 +53,53 @@ pub(crate) fn hear_signals() {
             && libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) == 0
     };
     assert!(heard, "the kernel knows these signals");
+}
+
+/// Whether two tasks have one table of descriptors, and one working directory; `None` if the kernel
+/// does not tell.
+pub(crate) fn share_files(one: u32, other: u32) -> Option<bool> {
+    // From `linux/kcmp.h`.
+    const KCMP_FILES: libc::c_int = 2;
+    const KCMP_FS: libc::c_int = 3;
+    let (one, other) = (libc::pid_t::try_from(one).ok()?, libc::pid_t::try_from(other).ok()?);
+    let differ = |what: libc::c_int| {
+        // SAFETY: the kernel compares what two tasks have, and is given numbers alone.
+        match unsafe { libc::syscall(libc::SYS_kcmp, one, other, what, 0, 0) } {
+            told @ 0.. => Some(told != 0),
+            _ => None,
+        }
+    };
+    Some(!differ(KCMP_FILES)? && !differ(KCMP_FS)?)
+}
+
+/// What a link of `/proc` leads to, found anew on the mount that this descriptor is on, where the
+/// file system has handles for that. A directory has its name there.
+pub fn found_on(mount: BorrowedFd<'_>, link: &Path) -> io::Result<OwnedFd> {
+    const BYTES_MAX: usize = 128;
+    #[repr(C)]
+    struct Handle {
+        bytes: u32,
+        kind: i32,
+        data: [u8; BYTES_MAX],
+    }
+    let link = CString::new(link.as_os_str().as_bytes())?;
+    let (call, follow) = (libc::SYS_name_to_handle_at, libc::AT_SYMLINK_FOLLOW);
+    let mut handle = Handle { bytes: BYTES_MAX as u32, kind: 0, data: [0; BYTES_MAX] };
+    let (at, mut number) = (&raw mut handle, 0);
+    // SAFETY: the kernel reads the name up to its end, and writes one number and no more into the
+    // handle than it is told that there is room for; both are here until it has returned.
+    let told =
+        unsafe { libc::syscall(call, libc::AT_FDCWD, link.as_ptr(), at, &raw mut number, follow) };
+    if told < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let flags = libc::O_PATH | libc::O_CLOEXEC;
+    // SAFETY: the kernel reads the handle that it has made, and nothing else.
+    match unsafe { libc::syscall(libc::SYS_open_by_handle_at, mount.as_raw_fd(), at, flags) } {
+        // SAFETY: it was opened just now, and nobody else knows its number.
+        number @ 0.. => Ok(unsafe { OwnedFd::from_raw_fd(number as RawFd) }),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Closes every descriptor from this number on. To be called before this process has opened any.

@@ -6,9 +6,9 @@
 use rustix::fs::{AtFlags, CWD, Dev, Statx, StatxFlags, makedev, statx};
 use std::path::Path;
 
-/// Kind, device and inode of what the link leads to.
+/// Kind, device and inode of what the link leads to, and the number of the mount that it is on.
 pub fn behind(link: &Path) -> Option<Statx> {
-    let what = StatxFlags::TYPE | StatxFlags::INO;
+    let what = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::MNT_ID;
     statx(CWD, link, AtFlags::STATX_DONT_SYNC, what).ok()
 }
 

@@ -99,5 +99,6 @@ mod upgrades;
 mod vital;
 mod watchdog;
 mod ways;
+mod ways_in;
 mod whose_keeper;
 mod xfs_home;

@@ -30,6 +30,8 @@ pub struct Mount {
     pub kind: String,
     /// What is mounted; the volume's name for one of ours.
     pub source: String,
+    /// The directories that an overlay is made of, by the names that they had for who mounted it.
+    pub layers: Vec<PathBuf>,
 }
 
 impl Mount {
@@ -113,7 +115,31 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     let mut fields = fields.skip_while(|field| *field != b"-").skip(1);
     let text = |field: &[u8]| String::from_utf8_lossy(&unescaped(field)).into_owned();
     let (kind, source) = (text(fields.next()?), text(fields.next()?));
-    Some(Mount { number, device, root, point, kind, source })
+    let options = fields.next().unwrap_or_default();
+    let layers = if kind == "overlay" { layers_of(options) } else { Vec::new() };
+    Some(Mount { number, device, root, point, kind, source, layers })
+}
+
+/// `rw,lowerdir=/one:/two,upperdir=/three,workdir=/four`; what has several names has one a key in
+/// newer kernels, and the colon in a name is `\:` in older ones.
+fn layers_of(options: &[u8]) -> Vec<PathBuf> {
+    const KEYS: [&[u8]; 5] = [b"lowerdir", b"lowerdir+", b"datadir+", b"upperdir", b"workdir"];
+    let mut layers: Vec<PathBuf> = Vec::new();
+    for option in options.split(|byte| *byte == b',') {
+        let Some(at) = option.iter().position(|byte| *byte == b'=') else { continue };
+        if !KEYS.contains(&&option[..at]) {
+            continue;
+        }
+        let mut name = Vec::new();
+        for part in option[at + 1..].split(|byte| *byte == b':') {
+            name.extend(unescaped(part));
+            match name.pop_if(|last| *last == b'\\') {
+                Some(_) => name.push(b':'),
+                None => layers.push(OsString::from_vec(std::mem::take(&mut name)).into()),
+            }
+        }
+    }
+    layers
 }
 
 /// Undoes the kernel's `\040` for a space and the like.

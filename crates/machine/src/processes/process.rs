@@ -3,6 +3,8 @@
 //! Promise: what the kernel tells of it, whole, whatever names are in it.
 //! Never: is made anywhere but by a thread that may wait.
 
+use crate::raw::share_files;
+use holdfast_io::process::{state, status_of_thread, threads};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -40,6 +42,28 @@ impl Process {
     /// Its number.
     pub fn pid(&self) -> u32 {
         self.0
+    }
+
+    /// Those of its threads that have descriptors, a working directory, or a view of what is
+    /// mounted that are not those of the process itself: each is looked at like a process. Where
+    /// the first thread has ended it has nothing any more, and another one tells for all that share
+    /// with it.
+    pub fn apart(&self) -> Vec<Process> {
+        let mut others = threads(self.0);
+        others.retain(|thread| *thread != self.0);
+        let mut known = (!others.is_empty() && !self.has_ended()).then_some(self.0);
+        others.retain(|thread| {
+            let shares = known.is_some_and(|known| share_files(known, *thread) == Some(true));
+            known = known.or(Some(*thread));
+            !shares
+        });
+        others.into_iter().map(Process).collect()
+    }
+
+    /// Whether its first thread has ended, whatever the others do.
+    fn has_ended(&self) -> bool {
+        let told = status_of_thread(self.0, self.0);
+        told.is_none_or(|told| matches!(state(&told), None | Some('Z' | 'X')))
     }
 
     /// The place of something that the kernel tells of it.

@@ -17,6 +17,18 @@ fn a_line_with_optional_fields_and_escapes_is_understood() {
 }
 
 #[test]
+fn an_overlay_tells_its_layers_however_its_kernel_writes_them() {
+    let layers = |options: &str| layers_of(options.as_bytes());
+    let paths = |all: &[&str]| all.iter().map(PathBuf::from).collect::<Vec<_>>();
+    let older = "rw,lowerdir=/a\\134:b:/c\\040d,upperdir=/u,workdir=/w,userxattr";
+    assert_eq!(layers(older), paths(&["/a:b", "/c d", "/u", "/w"]));
+    let newer = "rw,lowerdir+=/a\\054b,datadir+=/d,upperdir=/u,workdir=/w,index=on";
+    assert_eq!(layers(newer), paths(&["/a,b", "/d", "/u", "/w"]));
+    assert_eq!(layers("ro,lowerdir=/a:/b::/data"), paths(&["/a", "/b", "", "/data"]));
+    assert_eq!(layers(""), paths(&[]));
+}
+
+#[test]
 fn a_backslash_that_escapes_nothing_stays() {
     assert_eq!(unescaped(b"a\\"), b"a\\");
     assert_eq!(unescaped(b"a\\9zz"), b"a\\9zz");

@@ -32,3 +32,15 @@ fn a_process_tells_that_it_has_its_own_program_mapped() {
     let link = std::fs::read_link(process.at("map_files").join(part.range));
     assert_eq!(link.unwrap(), program);
 }
+
+#[test]
+fn threads_that_share_all_with_their_process_are_looked_at_with_it() {
+    let all = std::sync::Barrier::new(9);
+    let apart = std::thread::scope(|scope| {
+        (0..8).for_each(|_| drop(scope.spawn(|| all.wait())));
+        let apart = Process::new(std::process::id()).apart();
+        all.wait();
+        apart
+    });
+    assert!(apart.is_empty(), "{apart:?}");
+}
