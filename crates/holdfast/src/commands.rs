@@ -4,6 +4,7 @@
 //! Never: holds logic that another part needs.
 
 mod accept;
+mod apart;
 pub(crate) mod aside;
 mod check;
 mod disk;

@@ -4,6 +4,7 @@
 //! answer.
 //! Never: opens, stats or lists anything below a mount point.
 
+pub mod apart;
 pub mod elsewhere;
 pub mod point;
 pub mod served;

@@ -1,9 +1,10 @@
 //! `holdfast mount` and `upgrade`: what only a running keeper can do.
 //!
-//! Promise: the keeper's answer, unchanged.
+//! Promise: the keeper's answer, unchanged, unless the volume is not seen where this command runs.
 //! Never: mounts anything itself; the mount would end with this command.
 
 use crate::cli::UpgradeCommand;
+use crate::commands::apart;
 use crate::output::{Output, Progress};
 use holdfast_config::Config;
 use holdfast_config::exit::Exit;
@@ -17,7 +18,13 @@ pub(crate) fn mount(config: &Path, name: String, output: Output) -> Outcome<()> 
     let config = configuration::load(config)?;
     // The keeper would say the same, but a misspelt name is told without a keeper too.
     config.volume(&name)?;
-    ask_and_print(&config, Command::Mount { name }, output)
+    let answer = answer_of(&config, Command::Mount { name: name.clone() });
+    let is_there = answer.as_ref().map_or_else(|problem| problem.exit == Exit::InUse, |_| true);
+    if is_there {
+        apart::refuse_now(&config, (&format!("mounting volume {name}"), &name))?;
+    }
+    print(answer?, output);
+    Ok(())
 }
 
 /// Asks the keeper to replace one of its processes; returns when the new one serves.
@@ -36,17 +43,19 @@ pub(crate) fn upgrade(config: &Path, command: UpgradeCommand, output: Output) ->
             Command::UpgradeVolume { name, binary: absolute(binary)? }
         }
     };
-    ask_and_print(&configuration::load(config)?, command, output)
+    print(answer_of(&configuration::load(config)?, command)?, output);
+    Ok(())
 }
 
-/// Sends one request to the keeper and prints its answer.
-pub(super) fn ask_and_print(config: &Config, command: Command, output: Output) -> Outcome<()> {
+/// Sends one request to the keeper.
+pub(super) fn answer_of(config: &Config, command: Command) -> Outcome<Answer> {
     let mut progress = Progress::new();
-    let answer = ask(config, command, &mut |text| progress.say(text));
-    drop(progress);
-    match answer? {
+    ask(config, command, &mut |text| progress.say(text))
+}
+
+fn print(answer: Answer, output: Output) {
+    match answer {
         Answer::Text(text) => output.done(&text),
         Answer::Status(report) => output.result(&report, &report.text()),
     }
-    Ok(())
 }

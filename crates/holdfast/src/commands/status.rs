@@ -5,6 +5,7 @@
 //! the keeper does not answer (8).
 //! Never: waits for a front end: counters come from the regions.
 
+use crate::commands::apart;
 use crate::output::Output;
 use holdfast_config::Config;
 use holdfast_config::exit::Exit;
@@ -18,7 +19,11 @@ use std::path::Path;
 pub(crate) fn status(config: &Path, output: Output) -> Outcome<Exit> {
     let config = configuration::load(config)?;
     let report = match ask(&config, Command::Status, &mut |_| {}) {
-        Ok(Answer::Status(report)) => of_another_file(&config, *report),
+        Ok(Answer::Status(report)) => {
+            let mut report = of_another_file(&config, *report);
+            apart::tell(&config, &mut report);
+            report
+        }
         Ok(Answer::Text(why)) => {
             let what = "reading the status";
             return Err(Problem::new(Exit::Failed, what, why, "use the keeper's version"));

@@ -4,7 +4,8 @@
 //! nothing waits in memory.
 //! Never: gives up a home half done: whatever failed, the next attempt goes on from there.
 
-use crate::commands::mount::ask_and_print;
+use crate::commands::apart;
+use crate::commands::mount::answer_of;
 use crate::output::{Output, Progress};
 use holdfast_attach::bond::is_complete;
 use holdfast_attach::observe::observe;
@@ -15,7 +16,7 @@ use holdfast_config::sizes::rounded;
 use holdfast_config::{Config, VolumeConfig, Way};
 use holdfast_io::process;
 use holdfast_io::real::RealFiles;
-use holdfast_keeper::control::{Command, ask, is_there};
+use holdfast_keeper::control::{Answer, Command, ask, is_there};
 use holdfast_keeper::keeper::{NOT_ATTACHED, kept_elsewhere};
 use holdfast_keeper::listeners::refuse_connected;
 use holdfast_keeper::pulse::why_stopped;
@@ -69,8 +70,16 @@ pub(crate) fn umount(config: &Path, name: &str, force: bool, output: Output) -> 
 /// Has the keeper give the volume back. One whose front end outlived an earlier keeper is none of
 /// this one's yet: it takes the volume up when that front end has ended.
 fn by_the_keeper(config: &Config, name: &str, force: bool, output: Output) -> Outcome<()> {
-    let umount = || Command::Umount { name: name.to_owned(), force };
-    let asked = ask_and_print(config, umount(), output);
+    // Afterwards nobody knows.
+    let note = apart::note(config, name).unwrap_or_default();
+    let umount = || {
+        let asked = answer_of(config, Command::Umount { name: name.to_owned(), force });
+        asked.map(|answer| match answer {
+            Answer::Text(text) => output.done(&(text + &note)),
+            Answer::Status(report) => output.result(&report, &report.text()),
+        })
+    };
+    let asked = umount();
     let Some(problem) = asked.as_ref().err().filter(|problem| problem.why == NOT_ATTACHED) else {
         return asked;
     };
@@ -85,7 +94,7 @@ fn by_the_keeper(config: &Config, name: &str, force: bool, output: Output) -> Ou
             left.wait_for_server(config, force, &mut progress)?;
             have_taken_up(config, name, volume, &mut progress)?;
             drop(progress);
-            ask_and_print(config, umount(), output)
+            umount()
         }
         false if is_home(volume) => {
             let home = volume.home.display();

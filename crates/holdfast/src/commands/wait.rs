@@ -1,9 +1,10 @@
 //! `holdfast wait`.
 //!
 //! Promise: success means that the volume is served, as what it is configured as, by a keeper that
-//! goes on; a failure says why it is not.
+//! goes on, and seen where this command runs; a failure says why it is not.
 //! Never: mounts anything itself; the keeper does.
 
+use crate::commands::apart;
 use crate::output::{Output, Progress};
 use holdfast_config::Config;
 use holdfast_config::exit::Exit;
@@ -52,14 +53,16 @@ fn look(config: &Config, name: &str) -> Outcome<Seen> {
     let answer = ask(config, Command::Status, &mut |_| {})?;
     let Answer::Status(report) = answer else { return Ok(Seen::Not) };
     let theirs = report.keeper.as_ref().and_then(|keeper| keeper.configuration.as_deref());
-    refuse_other_file(&format!("waiting for volume {name}"), config.file.as_deref(), theirs)?;
+    let what = format!("waiting for volume {name}");
+    refuse_other_file(&what, config.file.as_deref(), theirs)?;
     let volume = report.volumes.iter().find(|volume| volume.name == name);
-    let is_ending = report.keeper.is_some_and(|keeper| keeper.is_ending);
+    let is_ending = report.keeper.as_ref().is_some_and(|keeper| keeper.is_ending);
     Ok(match volume.map(|volume| volume.state.as_str()) {
         // Whoever asks it for the volume hears why not.
         _ if is_ending => Seen::Not,
         Some("serving") => {
             volume.map_or(Ok(()), |volume| refuse_elsewhere(config, volume))?;
+            apart::refuse(config, &report, (&what, name))?;
             Seen::Served
         }
         Some(ATTACHING | "starting" | "restarting") => Seen::Coming,

@@ -1,6 +1,7 @@
 //! A mount that is not where programs look for it, although its volume is served.
 
-use crate::fixture::{Fixture, NAME, wait_until};
+use crate::bound::alone_with_the_mounts;
+use crate::fixture::{Ended, Fixture, NAME, wait_until};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, mount_move, unmount,
 };
@@ -142,5 +143,55 @@ fn a_home_that_is_moved_while_it_is_served_is_told_with_its_place_until_it_is_ba
     assert!(!home.join("f").exists());
     fs::remove_dir(&home).unwrap();
     fs::rename(&away, &home).unwrap();
+    assert_eq!(fixture.stop(), Some(0));
+}
+
+/// Starts a keeper in a mount namespace of its own, which has nothing of the tests beside this one.
+fn serve_apart(fixture: &mut Fixture) {
+    let _alone = alone_with_the_mounts();
+    let script = format!(
+        "while read -r _ point kind _; do case $kind in fuse*) umount -l $point ;; esac; done \
+         </proc/mounts; exec {} \"$@\"",
+        env!("CARGO_BIN_EXE_holdfast")
+    );
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", &script, "holdfast"]);
+    for (key, value) in fixture.command().get_envs() {
+        command.env(key, value.unwrap_or_default());
+    }
+    fixture.begin_as(command);
+    fixture.wait_for_state("out of place");
+}
+
+#[test]
+fn a_volume_that_is_mounted_in_the_keepers_namespace_alone_is_served_to_nobody_here() {
+    let mut fixture = Fixture::made();
+    serve_apart(&mut fixture);
+    let (keeper, point) = (fixture.keeper_pid(), fixture.mount().display().to_string());
+    let enter = format!("`nsenter -t {keeper} -m`");
+    let words = ["in another mount namespace", &format!("(process {keeper})"), &point, &enter];
+    tells(&fixture, &words);
+    // As the remedy says.
+    let inside = |arguments: &[&str]| {
+        let command = fixture.command();
+        let mut entered = Command::new("nsenter");
+        entered.args(["-t", &keeper.to_string(), "-m", env!("CARGO_BIN_EXE_holdfast")]);
+        for (key, value) in command.get_envs() {
+            entered.env(key, value.unwrap_or_default());
+        }
+        Ended::of(entered.args(arguments).output().unwrap())
+    };
+    inside(&["wait", NAME]).succeeded();
+    inside(&["status"]).succeeded();
+    fs::write(fixture.mount().join("beside"), "x").unwrap();
+    let ended = fixture.holdfast(&["umount", NAME]).succeeded();
+    for word in ["in another mount namespace", "in that directory, not in the home", &point] {
+        assert!(ended.out.contains(word), "no {word:?} in {ended:?}");
+    }
+    fs::remove_file(fixture.mount().join("beside")).unwrap();
+    fixture.holdfast(&["mount", NAME]).expect(5, &words);
+    assert_eq!(fixture.stop(), Some(0));
+    fixture.serve();
+    fixture.holdfast(&["wait", NAME]).succeeded();
     assert_eq!(fixture.stop(), Some(0));
 }

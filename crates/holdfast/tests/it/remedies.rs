@@ -132,6 +132,10 @@ const REMEDIES: &[(&str, Known)] = &[
     ),
     ("modprobe fuse", Not("the kernel of the tests has FUSE")),
     ("modprobe ublk_drv", Not("not every kernel of the tests has ublk")),
+    (
+        "nsenter -t {} -m",
+        By("a_volume_that_is_mounted_in_the_keepers_namespace_alone_is_served_to_nobody_here"),
+    ),
     ("systemctl daemon-reload", Not("the tests have a service manager of their own")),
     ("systemctl list-units --type=service", Not("the tests have a service manager of their own")),
     ("truncate -s SIZE", By("a_home_that_is_neither_directory_nor_disk_is_refused_by_its_key")),
@@ -139,8 +143,17 @@ const REMEDIES: &[(&str, Known)] = &[
 ];
 
 /// What begins a command.
-const PROGRAMS: [&str; 8] =
-    ["holdfast", "modprobe", "umount", "mount", "kill", "cargo", "truncate", "systemctl"];
+const PROGRAMS: [&str; 9] = [
+    "holdfast",
+    "modprobe",
+    "umount",
+    "mount",
+    "kill",
+    "cargo",
+    "truncate",
+    "systemctl",
+    "nsenter",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()

@@ -320,15 +320,16 @@ impl VolumeStatus {
         self
     }
 
+    /// Whether it is served.
+    pub fn is_serving(&self) -> bool {
+        self.state == State::Serving.word()
+    }
+
     /// A volume that is served, and that programs do not find at its mount.
-    pub(crate) fn out_of_place(
-        mut self,
-        look: impl FnOnce() -> Option<(String, String)>,
-    ) -> VolumeStatus {
-        let is_served = self.state == State::Serving.word();
-        if let Some((why, remedy)) = is_served.then(look).flatten() {
+    pub fn out_of_place(mut self, look: impl FnOnce() -> Option<(String, String)>) -> VolumeStatus {
+        if let Some((why, remedy)) = self.is_serving().then(look).flatten() {
             self.state = OUT_OF_PLACE.into();
-            self.problem = Some(format!("{why}; {remedy}"));
+            self.problem = also(Some(format!("{why}; {remedy}")), self.problem);
         }
         self
     }
