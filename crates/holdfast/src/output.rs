@@ -6,6 +6,8 @@
 //! Whatever is in a line, a terminal shows it and obeys none of it.
 //! Never: decides what is said; panics because nobody listens.
 
+mod unread;
+
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::Problem;
 use holdfast_io::Shown;
@@ -94,7 +96,8 @@ fn tell(text: &dyn Display) {
     let _ = writeln!(io::stderr(), "{}", Shown::text(&text.to_string()));
 }
 
-/// Standard error for what is logged: a process that serves goes on when its terminal is gone.
+/// Standard error for what is logged: a process that serves goes on when its terminal is gone, or
+/// stands still.
 pub(crate) struct LogLines;
 
 impl Write for LogLines {
@@ -102,9 +105,10 @@ impl Write for LogLines {
         match AS_JSON.load(Ordering::Relaxed) {
             true => {
                 let line = String::from_utf8_lossy(bytes);
-                tell(&serde_json::json!({ "log": line.trim_end() }));
+                let told = serde_json::json!({ "log": line.trim_end() });
+                unread::say(format!("{told}\n").as_bytes());
             }
-            false => drop(io::stderr().write_all(bytes)),
+            false => unread::say(bytes),
         }
         Ok(bytes.len())
     }

@@ -4,6 +4,7 @@ use crate::fixture::{Fixture, NAME, kill, wait_until, way};
 use crate::slow_disk;
 use rustix::process::Signal;
 use std::fs;
+use std::io::{PipeReader, PipeWriter, Read, Write};
 
 /// Each would end a process that does nothing about it.
 const NO_ORDERS: [Signal; 9] = [
@@ -34,6 +35,42 @@ fn no_signal_but_an_order_ends_keeper_front_end_or_server() {
     assert_eq!(fixture.server(), processes.get(2).copied());
     assert_eq!(fixture.stop(), Some(0));
     assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"goes on");
+}
+
+/// A pipe that has no room, with nobody who reads.
+fn full_pipe() -> (PipeReader, PipeWriter) {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    rustix::io::ioctl_fionbio(&writer, true).unwrap();
+    while writer.write(&[b'x'; 4096]).is_ok() {}
+    rustix::io::ioctl_fionbio(&writer, false).unwrap();
+    (reader, writer)
+}
+
+#[test]
+fn a_keeper_whose_log_nobody_reads_replaces_what_dies_and_gives_back_and_tells_what_is_missing() {
+    let mut fixture = Fixture::made();
+    let (mut reader, writer) = full_pipe();
+    let command = fixture.command();
+    fixture.serve_with_log(command, writer.into());
+    for round in 0..3 {
+        let front_end = fixture.front_end();
+        kill(front_end, Signal::KILL);
+        fs::write(fixture.mount().join("f"), round.to_string()).unwrap();
+        wait_until(|| fixture.front_end() != front_end, || "it is not replaced".to_owned());
+    }
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    fixture.holdfast(&["mount", NAME]).succeeded();
+    // Somebody reads again.
+    let read = std::thread::spawn(move || {
+        let mut told = String::new();
+        reader.read_to_string(&mut told).unwrap();
+        told
+    });
+    kill(fixture.front_end(), Signal::KILL);
+    assert_eq!(fixture.stop(), Some(0));
+    let told = read.join().unwrap();
+    assert!(told.contains("lines are missing here"), "{}", told.trim_start_matches('x'));
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"2");
 }
 
 /// Starts a program as one that hears of nothing does: what it ignores and blocks is inherited.
