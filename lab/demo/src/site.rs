@@ -95,7 +95,8 @@ impl Site {
         self.work.join(format!("{}.{kind}", self.name()))
     }
 
-    /// What its configuration file says.
+    /// What its configuration file says. The kernel keeps no pages: only so is each page of a database
+    /// one write, wherever the database has it in memory.
     pub(super) fn configuration(&self, must: Must) -> String {
         let server = match self.way {
             Way::Direct => String::new(),
@@ -105,7 +106,7 @@ impl Site {
             "[keeper]\nsocket = {keeper:?}\n\n{server}[volume.{name}]\nhome = {home:?}\n\
              mount = {mount:?}\nlog = {log:?}\nway = \"{way}\"\n\
              memory = {{ medium = \"shm\", size = \"256MiB\", path = {region:?} }}\n\
-             must_survive = [{must}]\n",
+             must_survive = [{must}]\ncache = \"direct\"\n",
             keeper = self.file("keeper.sock"),
             name = self.name(),
             home = self.home(),
