@@ -325,11 +325,15 @@ pub fn open_problem(service: &str, error: &OpenError) -> Problem {
         OpenError::MissingSegment { .. } | OpenError::File { .. } if kind == "volume" => (
             Exit::Damaged,
             format!(
-                "nothing was changed; restore what is named; or, to go on with the home as it is, \
-                 `holdfast volume accept {name} --keep home` puts the log aside"
+                "nothing was changed; {}restore what is named; or, to go on with the home as it is, \
+                 `holdfast volume accept {name} --keep home` puts the log aside",
+                cut_off(error)
             ),
         ),
-        _ => (Exit::Damaged, "nothing was changed; restore what is named".to_owned()),
+        _ => {
+            let remedy = format!("nothing was changed; {}restore what is named", cut_off(error));
+            (Exit::Damaged, remedy)
+        }
     };
     Problem::new(exit, format!("opening the log of {}", whose(service)), error, remedy)
 }
@@ -345,6 +349,7 @@ pub fn told_lacking(name: &str, recovery: &Recovery) {
     if !text.is_empty() {
         tracing::warn!(name, "the log's disk lost what it had confirmed{text}");
     }
+    recovery.shortened.iter().for_each(|spoilt| tracing::warn!(name, "{}", shortened(spoilt)));
 }
 
 /// What the log's disk had lost, and what became of that, for people.
@@ -380,13 +385,33 @@ fn found_text(recovery: &Recovery, applied_bytes: Option<u64>) -> String {
             format!("{kept} of log found on disk, {applied} of it applied to the home")
         }
     };
-    recovery.remade.iter().fold(found, |text, spoilt| format!("{text}; {}", remade(spoilt)))
+    let remade = recovery.remade.iter().map(remade);
+    let told = remade.chain(recovery.shortened.iter().map(shortened));
+    told.fold(found, |text, of_file| format!("{text}; {of_file}"))
+}
+
+/// A segment that was cut to its length, for people.
+fn shortened(spoilt: &Spoilt) -> String {
+    let Spoilt { name, fault } = spoilt;
+    format!("the log's file {name} has been cut to its length ({fault})")
 }
 
 /// A catalogue that was made again, for people.
 pub fn remade(spoilt: &Spoilt) -> String {
     let Spoilt { name, fault } = spoilt;
     format!("the log's file {name} has been made again from its copy ({fault})")
+}
+
+/// What to do first about a file that is longer than it was made, and has all that it had, if what
+/// it has too much is behind that; nothing about any other.
+pub fn cut_off(error: &OpenError) -> String {
+    let OpenError::File { name, fault: FileFault::TooLong { length, .. } } = error else {
+        return String::new();
+    };
+    format!(
+        "keep a copy of that file, and if more was added to its end, cut that off: `truncate -s \
+         {length} {name}` in the log's directory, then check it; or "
+    )
 }
 
 /// What to do where something else has a catalogue's name.

@@ -62,6 +62,9 @@ impl fmt::Display for FileFault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Length { found } => write!(out, "it has {found} bytes, which is not its length"),
+            Self::TooLong { found, length } => {
+                write!(out, "it has {found} bytes, {} more than its length", found - length)
+            }
             Self::Magic => out.write_str("it does not begin as a file of a log does"),
             Self::Check => out.write_str("its check does not match its contents"),
             Self::Foreign => out.write_str("it belongs to another log"),

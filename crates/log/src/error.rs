@@ -68,10 +68,17 @@ pub enum RemakeError {
 pub enum FileFault {
     /// It is not there, and what it says is needed: [`crate::Log::repair`] finds it out anew.
     Missing,
-    /// Too short or too long for what it says it holds.
+    /// Too short for what it says it holds.
     Length {
         /// Bytes found.
         found: u64,
+    },
+    /// Longer than it was made. Where that was added behind its end, cut it off.
+    TooLong {
+        /// Bytes found.
+        found: u64,
+        /// Bytes that it was made with.
+        length: u64,
     },
     /// It does not begin as a file of this kind does.
     Magic,

@@ -1,7 +1,7 @@
 //! Giving a device again what it lacks of what the ring has.
 //!
 //! A file that is missing or short is made of zeros, and stays short until it has what it should
-//! have, so that nobody takes it for an empty one. Only blocks that are not as they were are
+//! have, so that nobody takes it for an empty one; one that is too long stays so until then. Only blocks that are not as they were are
 //! written: a power cut can destroy none that was whole.
 //!
 //! Promise: what a durable mark in the region says that the device has, it has when this returns,
@@ -20,6 +20,7 @@ use crate::config::Retention;
 use crate::error::OpenError;
 use crate::lacking::lacking;
 use crate::opening::Opening;
+use crate::outcome::Spoilt;
 use crate::pace::Pace;
 use crate::range::Stretch;
 use crate::segment::Segment;
@@ -34,6 +35,8 @@ pub(crate) struct Given {
     pub(crate) again: Vec<Stretch>,
     /// The first that could not be written.
     pub(crate) lacks: Option<Stretch>,
+    /// Files that were too long, and have been cut.
+    pub(crate) shortened: Vec<Spoilt>,
 }
 
 impl Opening<'_> {
@@ -70,6 +73,7 @@ impl Opening<'_> {
             }
         }
         self.completed(table)?;
+        given.shortened = std::mem::take(&mut table.too_long);
         if given.lacks.is_none() {
             self.record(table, released, durable)?;
         }
@@ -136,7 +140,7 @@ impl Opening<'_> {
         Ok(Slot { entry: Entry { file, number }, segment, ready: false })
     }
 
-    /// Makes the files that are missing or short, all but their last blocks.
+    /// Makes the files that are missing or have not their length, all but their last blocks.
     pub(crate) fn complete(&self, table: &mut Table) -> Result<(), OpenError> {
         for slot in table.slots.iter_mut().filter(|slot| slot.segment.is_absent()) {
             slot.segment = slot.segment.complete(&*self.files).map_err(OpenError::Io)?;
@@ -163,7 +167,7 @@ fn refuse_unlisted(table: &Table, durable: Lsn) -> Result<(), OpenError> {
     if durable <= from { Ok(()) } else { Err(OpenError::Corrupt { from, to: durable }) }
 }
 
-/// Fails if a file that is missing or short, or listed in no older copy of the directory, had
+/// Fails if a file that is missing or has not its length, or listed in no older copy of the directory, had
 /// something that a reader may ask for, and that lies below what the ring still has.
 pub(crate) fn refuse_lost(
     table: &mut Table,

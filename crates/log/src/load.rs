@@ -1,6 +1,6 @@
 //! The files of a log, loaded: catalogue, segments, and what was to be finished.
 //!
-//! Promise: what is missing, short, older or another log's is told by name; whoever has a ring that
+//! Promise: what is missing, of a wrong length, older or another log's is told by name; whoever has a ring that
 //! may have it gets what is left.
 //! Never: changes anything.
 
@@ -15,6 +15,7 @@ use crate::create::label_of;
 use crate::cut::Cut;
 use crate::error::{FileFault, OpenError};
 use crate::found::OnDamage;
+use crate::outcome::Spoilt;
 use crate::recovery::{scan, segments_alone, tail_start};
 use crate::segment::{Access, Segment, header_of, is_used, segment_name, segment_names};
 use crate::segments::{Slot, Table};
@@ -23,7 +24,7 @@ use crate::spans::SpanReader;
 /// How many opens share one write of the catalogue.
 pub(crate) const GENERATION_STEP: u32 = 64;
 
-/// Fails if a file is missing or short: nothing else has what it had.
+/// Fails if a file is missing or has not its length: nothing else has what it had.
 pub(crate) fn refuse_absent(table: &mut Table) -> Result<(), OpenError> {
     table.absent.take().map_or(Ok(()), Err)
 }
@@ -35,9 +36,8 @@ pub(crate) fn load_table(files: &dyn Files, access: Access) -> Result<Table, Ope
     Ok(table)
 }
 
-/// Fails if a file is short, or if one is missing that may have had something. A file is used
-/// when the one
-/// before is full: where the log ends before that, there was nothing, and who wants to use the file
+/// Fails if a file has not its length, or if one is missing that may have had something. A file is
+/// used when the one before is full: where the log ends before that, there was nothing, and who wants to use the file
 /// makes it again.
 pub(crate) fn refuse_needed(table: &mut Table) -> Result<(), OpenError> {
     let absent = table.slots.iter().find(|slot| slot.segment.is_absent());
@@ -67,9 +67,13 @@ fn ends_before(table: &Table, number: u64) -> Result<bool, OpenError> {
 pub(crate) fn load_what_is_left(files: &dyn Files, access: Access) -> Result<Table, OpenError> {
     let (mut catalogue, copies) = copies::load(files)?;
     let (mut slots, mut absent) = (Vec::with_capacity(catalogue.entries.len()), None);
+    let mut too_long = Vec::new();
     for entry in &catalogue.entries {
         let opened = Segment::open(files, entry.file, catalogue.shape(), access)?;
         let (segment, fault) = opened;
+        if let Some(OpenError::File { name, fault: fault @ FileFault::TooLong { .. } }) = &fault {
+            too_long.push(Spoilt { name: name.clone(), fault: *fault });
+        }
         absent = absent.or(fault);
         let name = segment_name(entry.file);
         let ready = match segment.header().map_err(OpenError::Io)? {
@@ -90,7 +94,7 @@ pub(crate) fn load_what_is_left(files: &dyn Files, access: Access) -> Result<Tab
     catalogue = catalogue.with(cut.as_ref());
     let again = Again::load(files, &catalogue)?;
     let label = label_of(files).map_err(OpenError::Io)?;
-    Ok(Table { catalogue, copies, slots, label, half_made, cut, again, absent })
+    Ok(Table { catalogue, copies, slots, label, half_made, cut, again, absent, too_long })
 }
 
 /// Which file is of another log, if a segment and a catalogue differ.

@@ -196,6 +196,7 @@ impl Opening<'_> {
             again: Vec::new(),
             lacks: None,
             remade,
+            shortened: Vec::new(),
         };
         let log = self.assemble(table, generation)?;
         begin_generation(&log)?;
@@ -251,6 +252,7 @@ impl Opening<'_> {
             again: given.again,
             lacks: given.lacks,
             remade,
+            shortened: given.shortened,
         };
         Ok((log, recovery))
     }

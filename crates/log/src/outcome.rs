@@ -122,9 +122,11 @@ pub struct Recovery {
     pub lacks: Option<Stretch>,
     /// Which of the two catalogues was not as it should be, and has been made again.
     pub remade: Vec<Spoilt>,
+    /// Segments that were longer than they were made, and have been cut to their length.
+    pub shortened: Vec<Spoilt>,
 }
 
-/// A catalogue that is not as it should be, while its copy is.
+/// A file that is not as it should be: a catalogue whose copy is, or a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spoilt {
     /// Name in the log's directory.

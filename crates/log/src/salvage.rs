@@ -70,8 +70,9 @@ fn rebuild(files: &dyn Files) -> Result<Table, OpenError> {
     let catalogue = catalogue.with(cut.as_ref());
     let again = Again::load(files, &catalogue).ok().flatten();
     let label = label_of(files).map_err(OpenError::Io)?;
-    let (copies, half_made, absent) = (Copies::new(), Vec::new(), None);
-    Ok(Table { catalogue, copies, slots, label, half_made, cut, again, absent })
+    let (copies, half_made) = (Copies::new(), Vec::new());
+    let (absent, too_long) = (None, Vec::new());
+    Ok(Table { catalogue, copies, slots, label, half_made, cut, again, absent, too_long })
 }
 
 /// What is missing of a file counts as zeros: nothing that was written.
@@ -168,19 +169,22 @@ fn made_of(files: &dyn Files, pieces: &BTreeMap<u64, Piece>) -> io::Result<Optio
     }))
 }
 
-/// Files that hold more than frames hold groups.
+/// Files that hold more than frames hold groups. What has the length of one or the other tells it
+/// before any that was cut short, or made longer.
 pub(crate) fn parity_of(
     files: &dyn Files,
     pieces: &BTreeMap<u64, Piece>,
     segment_bytes: u64,
 ) -> io::Result<Parity> {
-    let bare = Shape { segment_bytes, parity: Parity::None };
-    for piece in pieces.values() {
-        if Segment::found_bytes(files, piece.file)? > bare.file_bytes() {
-            return Ok(Parity::TenPercent);
-        }
+    let found = pieces.values().map(|piece| Segment::found_bytes(files, piece.file));
+    let found: Vec<u64> = found.collect::<io::Result<_>>()?;
+    let [bare, with_groups] = [Parity::None, Parity::TenPercent]
+        .map(|parity| Shape { segment_bytes, parity }.file_bytes());
+    let are_bare = found.contains(&bare) && !found.contains(&with_groups);
+    match !are_bare && found.iter().any(|bytes| *bytes > bare) {
+        true => Ok(Parity::TenPercent),
+        false => Ok(Parity::None),
     }
-    Ok(Parity::None)
 }
 
 /// An entry for each number. One that nobody has gets the file that was listed for it, or one that

@@ -7,8 +7,9 @@
 //!
 //! Promise: a segment is whole on the device (allocated, zeroed or recycled, headed, synced) before
 //! the first drain reaches it.
-//! Never: changes its length once made.
+//! Never: changes its length once made, but where somebody else has.
 
+use std::cmp::Ordering;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -184,8 +185,8 @@ impl Segment {
         self.file()?.sync_data()
     }
 
-    /// Opens an existing file. Of one that is missing or short, this is what is left, with what is
-    /// wrong with it.
+    /// Opens an existing file. Of one that is missing or has not its length, this is what is left,
+    /// with what is wrong with it.
     pub(crate) fn open(
         files: &dyn Files,
         number: u32,
@@ -202,15 +203,15 @@ impl Segment {
             file => file.map_err(OpenError::Io)?,
         };
         let found = file.metadata().map_err(OpenError::Io)?.size_bytes;
-        let fault = OpenError::File { name, fault: FileFault::Length { found } };
-        match found {
-            _ if found == whole_bytes => Ok((Segment::whole(file, number, shape), None)),
-            _ if found < whole_bytes => Ok((left()?, Some(fault))),
-            _ => Err(fault),
-        }
+        let fault = match found.cmp(&whole_bytes) {
+            Ordering::Equal => return Ok((Segment::whole(file, number, shape), None)),
+            Ordering::Less => FileFault::Length { found },
+            Ordering::Greater => FileFault::TooLong { found, length: whole_bytes },
+        };
+        Ok((left()?, Some(OpenError::File { name, fault })))
     }
 
-    /// Whether the file is missing or short.
+    /// Whether the file is missing, or has not its length.
     pub(crate) fn is_absent(&self) -> bool {
         self.remains
     }
@@ -221,8 +222,8 @@ impl Segment {
     }
 
     /// Gives a file that is missing or short everything but its last block: zeros, and what is left
-    /// of it. Until it is [`Segment::completed`], it is short. The directory is the caller's to
-    /// sync.
+    /// of it. Until it is [`Segment::completed`], it is short, and one that is too long stays that.
+    /// The directory is the caller's to sync.
     pub(crate) fn complete(&self, files: &dyn Files) -> io::Result<Segment> {
         let create_mode = Some(0o600);
         let how = OpenHow { write: true, create_mode, direct: true, ..OpenHow::default() };
@@ -233,7 +234,7 @@ impl Segment {
             let from = found.next_multiple_of(BLOCK_BYTES);
             segment.file()?.set_len(short_bytes)?;
             segment.write_zeros(from, short_bytes - from, Pace::Full)?;
-        } else if found > short_bytes {
+        } else if found > short_bytes && found < self.file_bytes() {
             // A part of the last block is there. It stays.
             segment.file()?.set_len(self.file_bytes())?;
         }
@@ -241,9 +242,10 @@ impl Segment {
         Ok(segment)
     }
 
-    /// The file with its last block, which is zeros unless somebody has written it meanwhile.
+    /// The file with its last block, which is zeros unless somebody has written it meanwhile, and
+    /// with nothing behind that.
     pub(crate) fn completed(self) -> io::Result<Segment> {
-        if self.file()?.metadata()?.size_bytes < self.file_bytes() {
+        if self.file()?.metadata()?.size_bytes != self.file_bytes() {
             self.file()?.set_len(self.file_bytes())?;
             self.sync()?;
         }

@@ -24,6 +24,7 @@ use crate::catalogue::{Catalogue, ENTRIES_MAX, Entry};
 use crate::cut::Cut;
 use crate::error::OpenError;
 use crate::needs::{InTurn, Needs};
+use crate::outcome::Spoilt;
 use crate::pace::Pace;
 use crate::range::Stretch;
 use crate::segment::{Segment, SegmentHeader};
@@ -52,9 +53,11 @@ pub(crate) struct Table {
     pub(crate) cut: Option<Cut>,
     /// Blocks that were being written once more. What is read has them.
     pub(crate) again: Option<Again>,
-    /// What is wrong with the first file that is missing or short. Zeros take the place of what is
-    /// not there.
+    /// What is wrong with the first file that is missing or has not its length. Zeros take the
+    /// place of what is not there.
     pub(crate) absent: Option<OpenError>,
+    /// The files that are too long.
+    pub(crate) too_long: Vec<Spoilt>,
 }
 
 /// All segments of a log.

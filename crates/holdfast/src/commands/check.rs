@@ -13,7 +13,7 @@ use holdfast_attach::foreseen::{Seen, changed_by_others, foresee};
 use holdfast_attach::foreseen::{changed_home, paths_text};
 use holdfast_attach::home::Home;
 use holdfast_attach::homes::refuse_strange;
-use holdfast_attach::logs::{THE_DISK, catalogue_problem, take_log_of};
+use holdfast_attach::logs::{THE_DISK, catalogue_problem, cut_off, take_log_of};
 use holdfast_attach::observe::refuse_poisoned;
 use holdfast_client::protocol::VOLUME_PREFIX;
 use holdfast_config::exit::Exit;
@@ -195,8 +195,9 @@ impl Check<'_> {
             OpenError::MissingSegment { .. } | OpenError::File { .. } => (
                 Exit::Damaged,
                 format!(
-                    "nothing was changed; restore that file; or, to go on with the home as it is, \
-                     `holdfast volume accept {} --keep home` puts the log aside",
+                    "nothing was changed; {}restore that file; or, to go on with the home as it \
+                     is, `holdfast volume accept {} --keep home` puts the log aside",
+                    cut_off(error),
                     self.name
                 ),
             ),

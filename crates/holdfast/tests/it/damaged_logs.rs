@@ -22,18 +22,20 @@ enum Damage {
     Zeros,
     Older,
     Short,
+    Long,
     Missing,
     UnusedMissing,
     Region,
 }
 
 impl Damage {
-    const ALL: [Damage; 8] = [
+    const ALL: [Damage; 9] = [
         Damage::Nothing,
         Damage::Flips,
         Damage::Zeros,
         Damage::Older,
         Damage::Short,
+        Damage::Long,
         Damage::Missing,
         Damage::UnusedMissing,
         Damage::Region,
@@ -111,6 +113,10 @@ impl World {
             Damage::Zeros => bytes.fill(0),
             Damage::Older => bytes = older.to_vec(),
             Damage::Short => bytes.truncate(random.below(100_000) as usize),
+            Damage::Long => {
+                let more = [1, 4096, 1 + random.below(100_000)][random.below(3) as usize];
+                bytes.resize(bytes.len() + more as usize, 0x5a);
+            }
             Damage::Missing => return fs::remove_file(first).unwrap(),
             Damage::UnusedMissing => return fs::remove_file(last).unwrap(),
             Damage::Region => {
@@ -193,7 +199,11 @@ impl World {
     fn serve_and_lose_memory(&mut self) {
         self.serve();
         let status = self.fixture.status()["recovery"].to_string();
-        let is_told = status.contains("written again from memory");
+        let words = match self.damage {
+            Damage::Long => "has been cut to its length",
+            _ => "written again from memory",
+        };
+        let is_told = status.contains(words);
         let lost = ![Damage::Nothing, Damage::UnusedMissing].contains(&self.damage);
         assert_eq!(is_told, lost, "{:?}: {status}", self.damage);
         self.fixture.kill_all();
@@ -251,4 +261,24 @@ fn whatever_is_damaged_nothing_is_gone_and_the_check_says_what_an_attachment_doe
         assert_eq!(mode(), 0, "{damage:?}");
         world.act(act);
     });
+}
+
+#[test]
+fn a_segment_that_is_too_long_is_the_log_again_without_memory_once_it_is_cut_as_the_remedy_says() {
+    if way() == "queue" {
+        return;
+    }
+    let mut world = World::killed(Damage::Long, &mut Random::new(1));
+    let segment = world.fixture.log().join("segment-00000000");
+    let long = fs::read(&segment).unwrap();
+    fs::remove_file(&world.fixture.region).unwrap();
+    let length = fs::metadata(world.fixture.log().join("segment-00000001")).unwrap().len();
+    let remedy = format!("`truncate -s {length} segment-00000000`");
+    let accept = ["volume", "accept", NAME, "--memory-lost"];
+    world.fixture.holdfast(&accept).expect(6, &["more than its length", &remedy]);
+    assert!(fs::read(&segment).unwrap() == long, "what is refused is as it was");
+    fs::OpenOptions::new().write(true).open(&segment).unwrap().set_len(length).unwrap();
+    world.fixture.holdfast(&accept).succeeded();
+    world.fixture.holdfast(&["volume", "check", NAME]).succeeded();
+    world.serve();
 }

@@ -1,5 +1,5 @@
 //! Segment files that are not as they were when their log is opened again: damaged, full of zeros,
-//! older, short or gone, while the ring has what its reader lacks.
+//! older, short, too long or gone, while the ring has what its reader lacks.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,6 +22,7 @@ enum Damage {
     ZerosFrom,
     Older,
     Short,
+    Long,
     Missing,
     /// The whole directory.
     AllOlder,
@@ -31,13 +32,14 @@ enum Damage {
     NoCatalogue,
 }
 
-const ALL: [Damage; 10] = [
+const ALL: [Damage; 11] = [
     Damage::Nothing,
     Damage::Flips,
     Damage::Zeros,
     Damage::ZerosFrom,
     Damage::Older,
     Damage::Short,
+    Damage::Long,
     Damage::Missing,
     Damage::AllOlder,
     Damage::AllGone,
@@ -95,6 +97,12 @@ fn damage(what: Damage, files: &FakeFiles, before: &FakeFiles, random: &mut Rand
         Damage::Older if segments_of(before).contains(name) => bytes = contents_of(before, name),
         Damage::Older => return,
         Damage::Short => bytes.truncate(at),
+        // Behind its end, which hurts nothing, or somewhere before it, with all that follows moved.
+        Damage::Long => {
+            let at = if random.below(2) == 0 { bytes.len() } else { at };
+            let more = [1, 4095, 4096, 1 << 20][random.below(4) as usize];
+            bytes.splice(at..at, vec![random.below(256) as u8; more]);
+        }
     }
     let how = OpenHow { write: true, ..OpenHow::default() };
     let file = files.open(Path::new(name), how).expect("it is there");
@@ -181,11 +189,15 @@ fn lived_through(what: Damage, seed: u64) -> Result<bool, String> {
     if lacked == found.again.is_empty() || found.lacks.is_some() {
         return Err(format!("lacked {lacked}, and {found:?}"));
     }
+    if found.shortened.is_empty() != (what != Damage::Long) {
+        return Err(format!("it is not said that it was cut: {found:?}"));
+    }
     drop((log, ring));
     // Then the power goes, and the ring with it.
     let files = files.after_power_cut_in(Mood::LoseAll, 0);
     let alone = open_with(&files, region());
-    if lacked || what == Damage::Missing || what == Damage::Short || what == Damage::Nothing {
+    let is_told = [Damage::Nothing, Damage::Short, Damage::Long, Damage::Missing].contains(&what);
+    if lacked || is_told {
         let (log, _) = alone.map_err(|error| format!("without the ring: {error}"))?;
         model.check(&log, false)?;
     }
@@ -195,7 +207,7 @@ fn lived_through(what: Damage, seed: u64) -> Result<bool, String> {
 #[test]
 fn what_a_segment_lost_is_written_again_from_the_ring_and_what_an_open_does_is_foreseen() {
     let mut lacked = 0;
-    for seed in seeds(210) {
+    for seed in seeds(220) {
         let what = ALL[(seed % ALL.len() as u64) as usize];
         match lived_through(what, seed) {
             Ok(it) => lacked += u32::from(it),

@@ -148,6 +148,16 @@ fn a_segment_of_another_log_or_of_the_wrong_length_is_refused() {
     let refused = open_with(&short, region());
     let fault = FileFault::Length { found: 8192 };
     assert!(matches!(refused, Err(OpenError::File { fault: found, .. }) if found == fault));
+    let long = image(&files);
+    let file = long.open(name, how).expect("it is there");
+    let length = file.metadata().expect("it is open").size_bytes;
+    file.write_all_at(b"x", length).expect("the disk is sound");
+    let refused = open_with(&long, region());
+    let fault = FileFault::TooLong { found: length + 1, length };
+    assert!(matches!(refused, Err(OpenError::File { fault: found, .. }) if found == fault));
+    // What is in it is as it was: without what it has too much, it is the log again.
+    file.set_len(length).expect("the disk is sound");
+    open_with(&long, region()).expect("it has its length again");
 }
 
 #[test]
