@@ -10,7 +10,7 @@
 use crate::bond::{Bond, Ends, Loss, RegionNote, choose};
 use crate::home::Home;
 use crate::logs::{catalogue_problem, open_problem, refuse_too_small};
-use crate::observe::{refuse_poisoned, region_problem};
+use crate::observe::{observe_left, refuse_poisoned, region_problem};
 use holdfast_client::protocol::VOLUME_PREFIX;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
@@ -181,7 +181,8 @@ pub fn changed_by_others(
     };
     let taken = home.try_clone().map_err(|error| failed(&error))?;
     let taken = Home::taken(&volume.home, taken)?;
-    let seen = Region::observe_to_attach(&volume.medium()).ok();
+    // Memory that nobody can look into is refused for itself.
+    let Ok(seen) = observe_left(&volume.medium()) else { return Ok(Vec::new()) };
     let (mut unapplied, mut fault) = (Unapplied::default(), None);
     let shown = Log::unapplied(files, seen.as_ref(), &mut |frame| {
         fault = fault.take().or(unapplied.take(frame).err());

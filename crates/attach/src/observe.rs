@@ -229,6 +229,51 @@ pub fn refuse_poisoned(what: &str, name: &str, medium: &Medium) -> Outcome<()> {
     })
 }
 
+/// Refuses memory of which something is there, and nobody can tell what: it may be whole, so it is
+/// neither missing nor lost.
+pub fn refuse_unseen(doing: &str, (service, medium): (&str, &Medium)) -> Outcome<()> {
+    match Region::observe(medium) {
+        Err(error) if is_unseen(&error) => Err(region_problem(doing, (service, medium), &error)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the memory may be there, and be whole, for all that the error says.
+fn is_unseen(error: &AttachError) -> bool {
+    matches!(
+        error,
+        AttachError::InTheWay { .. } | AttachError::Exposed { .. } | AttachError::Io { .. }
+    )
+}
+
+/// The memory that an attachment would find, for who looks at its log. None where there is none.
+pub(crate) fn observe_left(medium: &Medium) -> io::Result<Option<Observed>> {
+    match Region::observe_to_attach(medium) {
+        Err(error) if is_unseen(&error) => Err(io::Error::other(error)),
+        seen => Ok(seen.ok()),
+    }
+}
+
+/// Whether there is no memory, and nothing that may be it.
+pub fn is_gone(medium: &Medium) -> bool {
+    matches!(Region::observe(medium), Err(AttachError::Missing))
+}
+
+/// How the memory's file comes into its place again, of which something else has the name.
+fn put_in_place(place: &Path) -> String {
+    let target = place.canonicalize().ok().filter(|it| place.is_symlink() && it.is_file());
+    let place = place.display();
+    match target {
+        Some(target) => {
+            format!("put the file itself in its place: `mv {} {place}`", target.display())
+        }
+        None => format!(
+            "move that away, `mv {place} {place}.other`, and put the memory's file back in its \
+             place"
+        ),
+    }
+}
+
 /// A region's error as a problem of the user's; `service` is what it is the memory of.
 pub fn region_problem(
     doing: &str,
@@ -255,8 +300,16 @@ pub fn region_problem(
             (Exit::Failed, format!("{kept}; serve it: it goes on from what its log's disk has"))
         }
         AttachError::OtherMedium { .. } => (Exit::Usage, format!("{kept}; correct memory.medium")),
-        AttachError::Exposed { .. } => {
-            (Exit::Failed, format!("{kept}; see whose it is: `stat {place}`"))
+        AttachError::Exposed { .. } => (
+            Exit::Failed,
+            format!(
+                "{kept}; see whose it is: `stat {place}`; if it is that memory, make it yours \
+                 alone again: `chown root {place}`, `chmod 600 {place}`"
+            ),
+        ),
+        AttachError::InTheWay { .. } => {
+            let place = medium.path().expect("only what has a name can be in the way of one");
+            (Exit::Damaged, format!("{kept}; {}", put_in_place(place)))
         }
         AttachError::Damaged { .. } => (Exit::Damaged, format!("{kept}; {}", without(service))),
         _ => (Exit::Failed, format!("{kept}; see whether {place} can be reached")),

@@ -196,7 +196,12 @@ impl ServedMemory {
     }
 
     fn open(&self) -> io::Result<File> {
-        private::open(self.medium.path().unwrap_or(Path::new("")), false)
+        let path = self.medium.path().unwrap_or(Path::new(""));
+        match path.is_symlink() {
+            // Nobody attaches memory by a link, wherever it leads.
+            true => Err(io::Error::other("it is a symbolic link")),
+            false => private::open(path, false),
+        }
     }
 
     fn astray(&self) -> Option<Astray> {

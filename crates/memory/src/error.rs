@@ -92,6 +92,11 @@ pub enum AttachError {
         /// Which part of the path, and why.
         why: String,
     },
+    /// Something else has the name of its file: what that was may be whole elsewhere. Put it back.
+    InTheWay {
+        /// What has it.
+        what: &'static str,
+    },
     /// A field does not hold what it must. Rescue what [`crate::Observed`] can still read.
     Damaged {
         /// The field, by its name in FORMAT.md.
@@ -162,6 +167,9 @@ impl fmt::Display for AttachError {
                  outlive: remove it and create it anew",
             ),
             Self::Exposed { why } => out.write_str(why),
+            Self::InTheWay { what } => {
+                write!(out, "a {what} has the name of the region's file")
+            }
             Self::Damaged { field, offset } => {
                 write!(out, "the region is damaged: {field} at byte {offset}")
             }

@@ -15,6 +15,7 @@ use crate::output::Output;
 use holdfast_attach::bond::{Bond, RegionNote, is_complete};
 use holdfast_attach::foreseen;
 use holdfast_attach::logs::{open_problem, take_log, take_log_of};
+use holdfast_attach::observe::refuse_unseen;
 use holdfast_client::protocol::{LOG_PREFIX, TABLE_PREFIX, VOLUME_PREFIX};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
@@ -123,6 +124,7 @@ fn accept_memory(
     let medium = memory.medium();
     let files = RealFiles::from_fd(take_log(service, log, &medium)?);
     let what = || format!("accepting that the memory of {whose} is lost");
+    refuse_unseen("looking at", (service, &medium))?;
     refuse_to_lose(service, memory, (&files, config), &what)?;
     Log::foresee(&files, None, config).map_err(|error| open_problem(service, &error))?;
     let left = leave_memory(&medium, &what)?;

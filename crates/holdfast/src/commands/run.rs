@@ -11,7 +11,7 @@ use crate::commands::making::{Made, make_log_of};
 use crate::output::Progress;
 use holdfast_attach::bond::lent;
 use holdfast_attach::made::is_made;
-use holdfast_attach::observe::observe;
+use holdfast_attach::observe::{is_gone, observe};
 use holdfast_config::Section;
 use holdfast_config::claims::{MediumKind, PowerSource};
 use holdfast_config::exit::Exit;
@@ -109,7 +109,7 @@ fn refuse_running(what: &str, volume: &VolumeConfig) -> Outcome<()> {
 /// Whether the log is what a run that has ended left: it died before the log was gone.
 fn is_over(volume: &VolumeConfig, home: &OwnedFd) -> Outcome<bool> {
     // Memory that is there is taken up by its log.
-    if !is_made(&volume.log) || observe(&volume.medium()).is_ok() {
+    if !is_made(&volume.log) || !is_gone(&volume.medium()) {
         return Ok(false);
     }
     let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
@@ -136,9 +136,9 @@ fn end(volume: &VolumeConfig, is_ours: bool) -> Outcome<()> {
     }
     let home = take_home(&volume.home)?;
     // Without memory nothing was ever acknowledged, or all of it is home.
-    let given_back = match observe(&volume.medium()) {
-        Ok(_) => Err(io::Error::other("its memory is still there")),
-        Err(_) => lent::give_back(&log, &home),
+    let given_back = match is_gone(&volume.medium()) {
+        true => lent::give_back(&log, &home),
+        false => Err(io::Error::other("its memory is still there")),
     };
     given_back.map_err(|error| {
         let what = format!("giving home {} back as it was", volume.home.display());

@@ -501,3 +501,19 @@ fn whatever_happens_to_its_name_served_memory_loses_nothing_that_was_acknowledge
         let _ = fs::remove_file(moved(&world.fixture));
     });
 }
+
+#[test]
+fn a_link_in_the_place_of_memory_that_is_served_is_told_and_the_memory_gets_its_name_back() {
+    let fixture = serving();
+    write(&fixture, "f", "1");
+    fs::rename(&fixture.region, moved(&fixture)).unwrap();
+    std::os::unix::fs::symlink(moved(&fixture), &fixture.region).unwrap();
+    let told = fixture.holdfast(&["status"]);
+    assert_eq!(told.code, Some(7), "{told:?}");
+    let words = ["the file of its memory", "it is a symbolic link", "which is no file"];
+    assert!(words.iter().all(|word| told.out.contains(word)), "{told:?}");
+    fs::rename(moved(&fixture), &fixture.region).unwrap();
+    wait_until(|| fixture.holdfast(&["status"]).code == Some(0), || fixture.keeper_log());
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    assert_eq!(fs::read_to_string(fixture.home().join("f")).unwrap(), "1");
+}

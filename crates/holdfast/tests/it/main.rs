@@ -42,6 +42,7 @@ mod held_up;
 mod hindered;
 mod home_copies;
 mod idle;
+mod in_the_way;
 mod json_told;
 mod keeper_lost;
 mod kept_drawn;

@@ -13,8 +13,9 @@ use crate::pulse::why_stopped;
 use crate::whose::refuse_kept_by_another;
 use holdfast_attach::bond::Loss;
 use holdfast_attach::made::may_be_made;
-use holdfast_attach::observe::{Observation, observe};
+use holdfast_attach::observe::{Observation, observe, refuse_unseen};
 use holdfast_attach::stuck::state_of;
+use holdfast_client::protocol::VOLUME_PREFIX;
 use holdfast_config::claims::{Class, Failure, PowerSource, Verdict};
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes::rounded;
@@ -180,6 +181,11 @@ impl VolumeStatus {
     pub fn unattached(name: &str, volume: &VolumeConfig, power: PowerSource) -> VolumeStatus {
         let observed = observe(&volume.medium());
         let damaged = observed.as_ref().err().filter(|problem| problem.exit.stays()).cloned();
+        let unseen = || {
+            let service = format!("{VOLUME_PREFIX}{name}");
+            refuse_unseen("looking at", (&service, &volume.medium())).err()
+        };
+        let damaged = damaged.or_else(unseen);
         let is_gone = observed.is_err();
         let judged = verdict(name, volume, power);
         let refused = judged.as_ref().err().cloned();
