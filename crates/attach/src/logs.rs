@@ -325,8 +325,8 @@ pub fn open_problem(service: &str, error: &OpenError) -> Problem {
         OpenError::MissingSegment { .. } | OpenError::File { .. } if kind == "volume" => (
             Exit::Damaged,
             format!(
-                "nothing was changed; {}restore what is named; or, to go on with the home as it is, \
-                 `holdfast volume accept {name} --keep home` puts the log aside",
+                "nothing was changed; {}restore what is named; or, to go on with the home as it \
+                 is, `holdfast volume accept {name} --keep home` puts the log aside",
                 cut_off(error)
             ),
         ),

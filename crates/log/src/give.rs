@@ -1,8 +1,8 @@
 //! Giving a device again what it lacks of what the ring has.
 //!
 //! A file that is missing or short is made of zeros, and stays short until it has what it should
-//! have, so that nobody takes it for an empty one; one that is too long stays so until then. Only blocks that are not as they were are
-//! written: a power cut can destroy none that was whole.
+//! have, so that nobody takes it for an empty one; one that is too long stays so until then. Only
+//! blocks that are not as they were are written: a power cut can destroy none that was whole.
 //!
 //! Promise: what a durable mark in the region says that the device has, it has when this returns,
 //! or it is said what it still lacks.
@@ -167,8 +167,8 @@ fn refuse_unlisted(table: &Table, durable: Lsn) -> Result<(), OpenError> {
     if durable <= from { Ok(()) } else { Err(OpenError::Corrupt { from, to: durable }) }
 }
 
-/// Fails if a file that is missing or has not its length, or listed in no older copy of the directory, had
-/// something that a reader may ask for, and that lies below what the ring still has.
+/// Fails if a file that is missing or has not its length, or listed in no older copy of the
+/// directory, had something that a reader may ask for, and that lies below what the ring still has.
 pub(crate) fn refuse_lost(
     table: &mut Table,
     retention: Retention,

@@ -1,8 +1,8 @@
 //! What the device lacks of what the ring has and a mark says is durable.
 //!
-//! A segment that is gone, short, too long, full of zeros, an older copy, or damaged in any other way says
-//! nothing of itself that can be trusted: what it should have is in the ring, as long as the reader
-//! has not got it.
+//! A segment that is gone, short, too long, full of zeros, an older copy, or damaged in any other
+//! way says nothing of itself that can be trusted: what it should have is in the ring, as long as
+//! the reader has not got it.
 //!
 //! Promise: all bytes between two positions of the ring are compared with the device's; what cannot
 //! be read lacks.

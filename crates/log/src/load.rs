@@ -1,7 +1,7 @@
 //! The files of a log, loaded: catalogue, segments, and what was to be finished.
 //!
-//! Promise: what is missing, of a wrong length, older or another log's is told by name; whoever has a ring that
-//! may have it gets what is left.
+//! Promise: what is missing, of a wrong length, older or another log's is told by name; whoever has
+//! a ring that may have it gets what is left.
 //! Never: changes anything.
 
 use holdfast_core::frame::Sealer;
@@ -37,8 +37,8 @@ pub(crate) fn load_table(files: &dyn Files, access: Access) -> Result<Table, Ope
 }
 
 /// Fails if a file has not its length, or if one is missing that may have had something. A file is
-/// used when the one before is full: where the log ends before that, there was nothing, and who wants to use the file
-/// makes it again.
+/// used when the one before is full: where the log ends before that, there was nothing, and who
+/// wants to use the file makes it again.
 pub(crate) fn refuse_needed(table: &mut Table) -> Result<(), OpenError> {
     let absent = table.slots.iter().find(|slot| slot.segment.is_absent());
     let Some(number) = absent.map(|slot| slot.entry.number) else { return refuse_absent(table) };

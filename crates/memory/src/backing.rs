@@ -13,7 +13,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -24,6 +24,7 @@ use crate::control::{CONTROL_BYTES, PAGE_BYTES};
 use crate::device;
 use crate::error::{AttachError, CreateError};
 use crate::medium::Medium;
+use crate::name;
 use crate::raw::Mapping;
 use crate::superblock::MAGIC;
 
@@ -148,11 +149,8 @@ pub(crate) fn put_aside(medium: &Medium, name: &OsStr) -> io::Result<PathBuf> {
 }
 
 fn claim_unserved(path: &Path) -> io::Result<Claim> {
-    if let Some(what) = in_the_way(path) {
-        return Err(io::Error::other(AttachError::InTheWay { what }));
-    }
     let busy = || io::Error::new(io::ErrorKind::ResourceBusy, "a process serves the region");
-    claim(private::open(path, true)?, path)?.ok_or_else(busy)
+    claim(name::open(path)?, path)?.ok_or_else(busy)
 }
 
 /// Removes the region at `medium`: unlinks a file, blanks the head of a device.
@@ -190,9 +188,6 @@ fn is_name_of(path: &Path, file: &File) -> io::Result<bool> {
 }
 
 fn create_at(medium: &Medium, path: &Path, bytes: u64) -> Result<Backing, CreateError> {
-    if in_the_way(path).is_some() {
-        return Err(CreateError::Occupied { path: path.to_owned() });
-    }
     let (file, made) = open_or_make(path).map_err(|error| opening(path, error))?;
     let claimed = claim(file, path).map_err(making("lock the region's file"))?;
     let claim = claimed.ok_or_else(|| CreateError::Exists { path: path.to_owned() })?;
@@ -215,9 +210,6 @@ pub(crate) fn put_back(medium: &Medium, held: &File) -> io::Result<File> {
     flock(held, FlockOperation::NonBlockingLockExclusive).map_err(|_| busy())?;
     // Whoever else holds it shares nothing with this claim but the file.
     let _claim = Claim(held.try_clone()?);
-    if in_the_way(path).is_some() {
-        return Err(io::ErrorKind::AlreadyExists.into());
-    }
     let (file, made) = open_or_make(path)?;
     if !made {
         return Err(io::ErrorKind::AlreadyExists.into());
@@ -291,7 +283,7 @@ fn open_or_make(path: &Path) -> io::Result<(File, bool)> {
     if path.parent() == Some(&private::memory_folder()) {
         private::make_memory_folder()?;
     }
-    match private::open(path, true) {
+    match name::open(path) {
         // A device that is not there must not become a file under /dev.
         Err(error) if error.kind() == io::ErrorKind::NotFound && !is_device_path(path) => {
             Ok((private::create(path)?, true))
@@ -304,23 +296,8 @@ fn is_device_path(path: &Path) -> bool {
     path.parent() == Some(Path::new("/dev"))
 }
 
-/// What has the name and is neither a file nor a device. A link may lead to a region; but whoever
-/// claims one by a name holds what has that name, and a link can be made to lead elsewhere.
-fn in_the_way(path: &Path) -> Option<&'static str> {
-    let kind = std::fs::symlink_metadata(path).ok()?.file_type();
-    match kind {
-        _ if kind.is_file() || kind.is_char_device() || kind.is_block_device() => None,
-        _ if kind.is_symlink() => Some("symbolic link"),
-        _ if kind.is_dir() => Some("directory"),
-        _ if kind.is_fifo() => Some("pipe"),
-        _ => Some("socket"),
-    }
-}
-
 fn open_existing(path: &Path, write: bool) -> Result<File, AttachError> {
-    if let Some(what) = in_the_way(path) {
-        return Err(AttachError::InTheWay { what });
-    }
+    name::check(path)?;
     let opened = match write {
         // What is in it is for nobody else to read, nor for others to lock.
         true => private::open_secret(path).map(|(file, _was_lax)| file),

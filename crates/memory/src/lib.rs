@@ -29,6 +29,7 @@ mod futex;
 mod lock;
 mod marks;
 pub mod medium;
+mod name;
 mod observed;
 mod orderings;
 pub mod queue;

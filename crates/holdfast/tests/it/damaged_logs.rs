@@ -264,7 +264,7 @@ fn whatever_is_damaged_nothing_is_gone_and_the_check_says_what_an_attachment_doe
 }
 
 #[test]
-fn a_segment_that_is_too_long_is_the_log_again_without_memory_once_it_is_cut_as_the_remedy_says() {
+fn a_segment_that_is_too_long_is_the_log_again_once_it_is_cut_as_the_message_says() {
     if way() == "queue" {
         return;
     }

@@ -138,6 +138,10 @@ const REMEDIES: &[(&str, Known)] = &[
     ),
     ("systemctl daemon-reload", Not("the tests have a service manager of their own")),
     ("systemctl list-units --type=service", Not("the tests have a service manager of their own")),
+    (
+        "truncate -s {} {}",
+        By("a_segment_that_is_too_long_is_the_log_again_once_it_is_cut_as_the_message_says"),
+    ),
     ("truncate -s SIZE", By("a_home_that_is_neither_directory_nor_disk_is_refused_by_its_key")),
     ("umount {}", By("what_outlived_its_run_is_unmounted_and_run_again_as_the_message_says")),
 ];
