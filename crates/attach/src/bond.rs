@@ -5,13 +5,15 @@
 //! Never: applies anything, or decides what a log means.
 //!
 //! Where to look: `badge` is what a home wears, `home` compares it with the log's file about it,
-//! `region` does the same for memory, `lent` has what a home wore before a run, `note` keeps these
-//! files, `boot` says which run of the system this is, `certain` what its clock is worth.
+//! `hidden` tells whether the badge can be seen, `region` does the same for memory, `lent` has what
+//! a home wore before a run, `note` keeps these files, `boot` says which run of the system this is,
+//! `certain` what its clock is worth.
 
 mod badge;
 mod boot;
 mod certain;
 mod common;
+mod hidden;
 mod home;
 pub mod lent;
 mod note;
@@ -23,6 +25,7 @@ pub use badge::{Badge, Wearer};
 pub use boot::now_ns;
 pub use certain::UNNOTED_NS;
 pub use common::hex;
+pub use hidden::refuse_hidden;
 pub use home::{
     Bond, Ends, choose, has_note, has_nothing_more, is_complete, note_again, note_complete,
     note_unknown,

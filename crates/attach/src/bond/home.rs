@@ -8,7 +8,9 @@ use super::badge::{BADGE, Badge, Barrier, Wearer};
 use super::boot::{Boot, now_ns};
 use super::certain::Moments;
 use super::common::{FORMAT, Note, hex};
+use super::hidden::refuse_hidden;
 use super::note::{get, put};
+use crate::observe::observe_left;
 use holdfast_config::VolumeConfig;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
@@ -16,7 +18,6 @@ use holdfast_config::sizes::rounded;
 use holdfast_io::Files;
 use holdfast_log::{Foreseen, Log, OpenError};
 use holdfast_machine::advice::cure;
-use holdfast_memory::Region;
 use holdfast_volume::Told;
 use rustix::fs::{FileType, Stat, fstat, fstatfs, major, minor};
 use serde::{Deserialize, Serialize};
@@ -145,6 +146,15 @@ pub(crate) enum Fault {
     Unknown,
 }
 
+/// Whether the log knows that its home wears a badge, or cannot tell.
+fn may_be_worn(note: &Note<HomeNote>) -> bool {
+    match note {
+        Note::Missing => false,
+        Note::Unreadable => true,
+        Note::Found(note) => note.has_badge || note.is_unknown,
+    }
+}
+
 /// Whether a home is the log's, as it was left.
 pub(crate) fn judge(
     identity: &str,
@@ -212,13 +222,14 @@ impl<'a> Bond<'a> {
     ) -> Outcome<Option<Bond<'a>>> {
         let path = volume.home.as_path();
         let Ok(identity) = Log::identity_of(log) else { return Ok(None) };
+        let what = || format!("looking at home {} of volume {name}", path.display());
         let failed = |error: io::Error| {
-            let what = format!("looking at home {} of volume {name}", path.display());
-            Problem::new(Exit::Failed, what, error, "mend its disk, or the log's")
+            Problem::new(Exit::Failed, what(), error, "mend its disk, or the log's")
         };
         let wearer = Arc::new(Wearer::of(&home).map_err(failed)?);
         let found = look_at(&home, &wearer).map_err(failed)?;
         let (note, boot) = (get(log, NAME).map_err(failed)?, Boot::current().map_err(failed)?);
+        refuse_hidden(&what(), (path, &wearer), may_be_worn(&note))?;
         Ok(Some(Bond { name, volume, home: path, log, wearer, found, identity, note, boot }))
     }
 
@@ -247,7 +258,7 @@ impl<'a> Bond<'a> {
 
     /// What an attachment would find of the log and its memory.
     pub(crate) fn foresee(&self) -> Result<Foreseen, OpenError> {
-        let seen = Region::observe_to_attach(&self.volume.medium()).ok();
+        let seen = observe_left(&self.volume.medium()).map_err(OpenError::Io)?;
         Log::foresee(self.log, seen.as_ref(), &self.volume.log_config())
     }
 

@@ -3,7 +3,7 @@
 //! Promise: what refuses a log is asked before anything is changed.
 //! Never: makes a log where one was used.
 
-use holdfast_attach::bond::{Bond, Wearer, hex, lent, note_complete};
+use holdfast_attach::bond::{Bond, Wearer, hex, lent, note_complete, refuse_hidden};
 use holdfast_attach::home::Home;
 use holdfast_attach::homes::{refuse_unfit, refuse_unwritable};
 use holdfast_attach::logs::{THE_DISK, left_in_memory};
@@ -106,6 +106,7 @@ fn refuse_barred((name, volume): (&str, &VolumeConfig), home: &OwnedFd, made: Ma
     let wearer = Wearer::of(home).map_err(|error| {
         Problem::new(Exit::Failed, &*what, error, format!("see to home {place}, then try again"))
     })?;
+    refuse_hidden(&what, (&volume.home, &wearer), false)?;
     let Some(log) = wearer.barred_for() else { return Ok(()) };
     let why = format!("{place} is the home of another log, {log}, which may have what it lacks");
     let remedy = match made {

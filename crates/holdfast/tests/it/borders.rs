@@ -692,3 +692,51 @@ fn a_clock_that_is_behind_after_a_power_cut_accuses_nobody() {
         assert_eq!(fixture.stop(), Some(0));
     }
 }
+
+#[test]
+fn who_may_not_see_the_homes_badge_is_told_so_and_the_home_stays_as_it_is() {
+    let fixture = Fixture::left_in_memory();
+    fixture.take_mounts_away();
+    assert_eq!(mode_of(&fixture.home()), 0);
+    let commands = [
+        &["volume", "check", NAME][..],
+        &["umount", NAME],
+        &["volume", "accept", NAME, "--home"],
+        &["volume", "accept", NAME, "--keep", "log"],
+        &["volume", "accept", NAME, "--keep", "home"],
+        &["volume", "mend", NAME],
+        &["serve"],
+    ];
+    let words = ["may not see the attribute", "it lacks CAP_SYS_ADMIN", "nothing was changed"];
+    for command in commands {
+        let told = behind(&fixture, "setpriv", &LACKING, command);
+        told.expect(2, &words);
+        assert!(!told.err.contains("another one"), "{command:?}: {told:?}");
+        assert_eq!(mode_of(&fixture.home()), 0, "{command:?}");
+    }
+    // Nor is another log made for it.
+    let (log, region) = (fixture.path("log.away"), fixture.block_cache());
+    fs::rename(fixture.log(), &log).unwrap();
+    fs::rename(&fixture.region, &region).unwrap();
+    behind(&fixture, "setpriv", &LACKING, &["volume", "make", NAME]).expect(2, &words);
+    assert!(!fixture.log().exists());
+    fs::rename(&log, fixture.log()).unwrap();
+    fs::rename(&region, &fixture.region).unwrap();
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x");
+    assert_eq!(mode_of(&fixture.home()), 0o755);
+}
+
+/// What takes the right from root that a container's root lacks.
+const LACKING: [&str; 4] = ["--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"];
+
+/// Runs a command behind another program.
+fn behind(fixture: &Fixture, program: &str, arguments: &[&str], words: &[&str]) -> Ended {
+    let command = fixture.command();
+    let mut other = Command::new(program);
+    other.args(arguments).arg(command.get_program()).args(words).stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        other.env(name, value.unwrap_or_default());
+    }
+    Ended::of(other.output().unwrap())
+}

@@ -10,9 +10,10 @@ use crate::commands::making::{
     Made, bind_made, make_log, make_log_in, refuse_region, refuse_unmakable,
 };
 use crate::output::Progress;
-use holdfast_attach::bond::{Bond, Wearer, hex};
+use holdfast_attach::bond::{Bond, Wearer, hex, refuse_hidden};
 use holdfast_attach::made::{has_remains, is_made};
-use holdfast_attach::observe::{observe, region_problem};
+use holdfast_attach::observe::{observe, refuse_unseen, region_problem};
+use holdfast_client::protocol::VOLUME_PREFIX;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes::rounded;
@@ -40,6 +41,8 @@ type Say<'a> = holdfast_keeper::keeper::Progress<'a>;
 pub(super) fn keep_home(name: &str, config: &Config) -> Outcome<String> {
     let volume = config.volume(name)?;
     refuse_unmakable(name, config)?;
+    refuse_hidden_badge(name, volume)?;
+    refuse_unseen("looking at", (&format!("{VOLUME_PREFIX}{name}"), &volume.medium()))?;
     let before = [Some(&*volume.log), volume.medium().path()].map(|of| of.map_or(vec![], asides));
     let unapplied = unapplied_text(name, volume);
     let mut progress = Progress::new();
@@ -152,6 +155,19 @@ fn refuse_mount_point(volume: &VolumeConfig) -> Outcome<()> {
     let what = format!("putting the log {} aside", volume.log.display());
     let remedy = "nothing was changed; name a log that is no mount point, then try again";
     Err(Problem::new(Exit::Failed, what, "it is a mount point", remedy))
+}
+
+/// Refuses a home whose badge this process cannot see: the new log would not come together with it.
+fn refuse_hidden_badge(name: &str, volume: &VolumeConfig) -> Outcome<()> {
+    let what = || format!("looking at home {} of volume {name}", volume.home.display());
+    let home = take_home(&volume.home)?;
+    let wearer = Wearer::of(&home).map_err(|error| unmoved(what(), error))?;
+    refuse_hidden(&what(), (&volume.home, &wearer), false)?;
+    match take_directory("log", &volume.log) {
+        Ok(log) => Bond::look(name, (volume, &home), &RealFiles::from_fd(log)).map(drop),
+        // What is not there knows of no home.
+        Err(_) => Ok(()),
+    }
 }
 
 /// How much the home goes on without, as far as log and memory tell.
