@@ -128,8 +128,9 @@ fn served(fixture: &mut Fixture, why: &str) -> Ended {
 
 #[test]
 fn whatever_has_the_name_of_the_memory_is_named_and_the_memory_put_back_comes_home() {
-    let mut fixture = Fixture::left_in_memory();
-    fixture.take_mounts_away();
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fixture.kill_all_after(|mount| fs::write(mount.join("f"), "x").unwrap());
     let (place, kept) = (fixture.region.clone(), with_more(&fixture.region, ".kept"));
     for thing in Thing::ALL {
         let before = fs::read(&place).unwrap();
