@@ -48,13 +48,13 @@ pub(crate) fn foresee(
     }
     // What the ring has beyond is drained before the segments are read.
     let healed = has_all(files, durable, config.policy)?;
-    let released = healed.first.max(released);
+    let released = healed.released.max(released);
     Ok(Foreseen { ring: Some(ring), released, durable: tail, tail })
 }
 
 fn of_segments(files: &dyn Files, config: &LogConfig) -> Result<Foreseen, OpenError> {
-    let Verified { first, durable, end, .. } = has_all(files, Lsn::ZERO, config.policy)?;
-    Ok(Foreseen { ring: None, released: first, durable, tail: end })
+    let Verified { released, durable, end, .. } = has_all(files, Lsn::ZERO, config.policy)?;
+    Ok(Foreseen { ring: None, released, durable, tail: end })
 }
 
 /// Reads the segments, which have to have everything below `upto`; damage that the policy has a way

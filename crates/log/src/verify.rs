@@ -48,6 +48,8 @@ pub struct Verified {
     pub bytes_scanned: u64,
     /// Where the first frame starts that is still needed.
     pub first: Lsn,
+    /// What is below this is applied, as the newest mark says: the reader begins here.
+    pub released: Lsn,
     /// Where the log ends.
     pub end: Lsn,
     /// Up to here an open takes it for durable.
@@ -187,6 +189,7 @@ fn summary(
         frames: found.frames,
         bytes_scanned: found.bytes_scanned,
         first: table.catalogue.first,
+        released: found.released,
         end,
         durable: found.sealed,
         verdict: first_damage.map_or(verdict, corrupt),

@@ -136,9 +136,11 @@ impl Badge {
         })
     }
 
-    /// That of a home which its log takes as it is, and has given this back.
-    pub(super) fn having(self, released: Option<u64>) -> Badge {
-        Badge { applied: self.applied.or(released), ..self }
+    /// That of a home which its log takes as it is, and has given this back; nothing if nobody can
+    /// tell. What the home of a log `is_complete` had before may be of any earlier one.
+    pub(super) fn having(self, released: Option<u64>, is_complete: bool) -> Badge {
+        let applied = self.applied.filter(|_| !is_complete).max(released);
+        Badge { applied, ..self }
     }
 }
 

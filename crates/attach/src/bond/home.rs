@@ -294,13 +294,17 @@ impl<'a> Bond<'a> {
             return Err(Fault::ShorterLog { end, was });
         }
         // A log that has come home as a whole may be brought together with any earlier home.
-        let is_complete = self.note.found().is_some_and(|note| note.is_complete);
         match (badge.applied, ends.released) {
-            (Some(has), Some(released)) if has < released && !is_complete => {
+            (Some(has), Some(released)) if has < released && !self.is_complete() => {
                 Err(Fault::Behind { has, released })
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether the log has come home as a whole, and nothing has been logged since.
+    fn is_complete(&self) -> bool {
+        self.note.found().is_some_and(|note| note.is_complete)
     }
 
     /// Refuses a log that ends before the place that it had got to with this home, and a home that
@@ -340,8 +344,9 @@ impl<'a> Bond<'a> {
             let (name, home) = (self.name, self.home.display());
             tracing::info!("{home} is noted as the home of volume {name}");
         }
-        let worn = self.found.badge.clone().map(|badge| badge.having(ends.released));
-        self.renew(worn, || self.fresh_badge().having(ends.released))
+        let having = |badge: Badge| badge.having(ends.released, self.is_complete());
+        let worn = self.found.badge.clone().map(having);
+        self.renew(worn, || having(self.fresh_badge()))
     }
 
     /// Takes the home for the log's, whatever it was.

@@ -134,7 +134,7 @@ fn agree(
     let same = match (foreseen, opened) {
         (Ok(foreseen), Ok((_, found))) => {
             (foreseen.durable, foreseen.tail) == (found.durable, found.tail)
-                && foreseen.released <= found.released
+                && foreseen.released == found.released
         }
         (Err(foreseen), Err(found)) => foreseen.to_string() == found.to_string(),
         _ => false,
