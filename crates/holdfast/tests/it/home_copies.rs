@@ -250,3 +250,49 @@ fn a_log_is_not_made_again_beside_whoever_has_its_memory() {
     fixture.configure(&config);
     assert_eq!(fixture.stop(), Some(0));
 }
+
+#[test]
+fn an_earlier_copy_of_a_home_is_served_once_its_log_has_come_home_as_a_whole() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    write_synced(&fixture.mount().join("f"), "1");
+    wait_until_home(&fixture, &fixture.home(), ("f", "1"));
+    copy(&fixture.home(), &fixture.path("backup"));
+    write_synced(&fixture.mount().join("f"), "2");
+    wait_until_home(&fixture, &fixture.home(), ("f", "2"));
+    assert_eq!(fixture.stop(), Some(0));
+    // Over what is there, as a restore does it.
+    copy(&fixture.path("backup/."), &fixture.home());
+    fixture.holdfast(&["volume", "check", NAME]).succeeded();
+    fixture.serve();
+    assert_eq!(fs::read(fixture.mount().join("f")).unwrap(), b"1");
+    write_synced(&fixture.mount().join("g"), "3");
+    fixture.kill_all();
+    fixture.serve();
+    assert_eq!(fs::read(fixture.mount().join("g")).unwrap(), b"3");
+    assert_eq!(fixture.stop(), Some(0));
+}
+
+/// Home and log are copied when a part of the log is at home, and used with new memory.
+#[test]
+fn a_copied_home_that_is_accepted_once_is_whole_at_the_next_attachment() {
+    let mut fixture = Fixture::made();
+    fixture.reconfigure("[\"process\"]", "[\"process\", \"os\", \"power\"]");
+    fixture.serve();
+    for number in 0..40 {
+        write_synced(&fixture.mount().join(number.to_string()), "before");
+    }
+    wait_until_home(&fixture, &fixture.home(), ("39", "before"));
+    fixture.kill_all_after(|mount| write_synced(&mount.join("after"), "2"));
+    for (from, to) in [(fixture.home(), "home-copy"), (fixture.log(), "log-copy")] {
+        copy(&from, &fixture.path(to));
+        fs::remove_dir_all(&from).unwrap();
+        fs::rename(fixture.path(to), &from).unwrap();
+    }
+    fs::remove_file(&fixture.region).unwrap();
+    fixture.holdfast(&["volume", "accept", NAME, "--memory-lost"]).succeeded();
+    fixture.holdfast(&["volume", "accept", NAME, "--home"]).succeeded();
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    assert_eq!(fs::read(fixture.home().join("39")).unwrap(), b"before");
+    assert_eq!(fs::read(fixture.home().join("after")).unwrap(), b"2");
+}

@@ -34,11 +34,19 @@ struct Outline {
     window: Window,
     begins: Lsn,
     /// Ends of windows that are not home yet.
-    ends: VecDeque<Lsn>,
+    ends: VecDeque<End>,
     /// Where a name changed last.
     last_name: Option<Lsn>,
     tells_inodes: bool,
     max: WindowMax,
+}
+
+/// Where a window ends.
+#[derive(Clone, Copy)]
+struct End {
+    at: Lsn,
+    /// It takes no more. Whoever filled it has paid for its syncs with the room that it took.
+    is_full: bool,
 }
 
 impl Forecast {
@@ -85,20 +93,20 @@ impl Outline {
         if self.window.take(lsn, records, &[]) {
             return work_bytes(self.window.barriers - barriers);
         }
-        self.end(lsn);
+        self.end(lsn, false);
         self.window.take(lsn, records, &[]);
         WINDOW_WORK_BYTES + work_bytes(self.window.barriers)
     }
 
     fn end_if_full(&mut self, lsn: Lsn) {
         if self.max.is_reached(&self.window, self.begins, lsn) {
-            self.end(lsn);
+            self.end(lsn, true);
         }
     }
 
-    fn end(&mut self, lsn: Lsn) {
-        self.ends.push_back(lsn);
-        self.begin(lsn);
+    fn end(&mut self, at: Lsn, is_full: bool) {
+        self.ends.push_back(End { at, is_full });
+        self.begin(at);
     }
 
     fn begin(&mut self, lsn: Lsn) {
@@ -115,13 +123,13 @@ impl Outline {
     }
 
     fn ends_at(&self, lsn: Lsn) -> bool {
-        self.ends.binary_search(&lsn).is_ok()
+        self.ends.binary_search_by_key(&lsn, |end| end.at).is_ok()
     }
 
     /// What to read the log into if the windows behind one that ends at `upto` are to be told of
     /// anew: nobody has expected that end, and names have changed since.
     fn begins_anew_at(&mut self, upto: Lsn) -> Option<Outline> {
-        while self.ends.pop_front_if(|end| *end < upto).is_some() {}
+        while self.ends.pop_front_if(|end| end.at < upto).is_some() {}
         if self.begins == upto || self.ends_at(upto) {
             return None;
         }

@@ -15,7 +15,7 @@ use crate::record::{self, Record};
 /// long about it.
 const WINDOW_BYTES_MAX: u64 = 16 << 20;
 
-/// A window has at most this part of the ring: its room comes back when all of it is home, and
+/// The log of a window is at most this part of the ring: its room comes back when all of it is home, and
 /// meanwhile whoever waits for room must find some.
 const WINDOW_PART: u64 = 4;
 
@@ -46,7 +46,7 @@ pub(crate) fn decode_names(payload: &[u8]) -> Vec<(Record<'_>, Lsn)> {
 /// How much one window has at the most.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WindowMax {
-    bytes: u64,
+    log_bytes: u64,
     /// Files and directories.
     syncs: usize,
 }
@@ -56,13 +56,13 @@ impl WindowMax {
     pub(crate) fn of(home: &dyn Files, ring_bytes: Option<u64>) -> WindowMax {
         let part = ring_bytes.map_or(WINDOW_BYTES_MAX, |ring| ring / WINDOW_PART);
         let syncs = if home.has_sync_all() { usize::MAX } else { SYNCS_MAX };
-        WindowMax { bytes: part.min(WINDOW_BYTES_MAX), syncs }
+        WindowMax { log_bytes: part.min(WINDOW_BYTES_MAX), syncs }
     }
 
     /// True if a window that began there takes no frame at `lsn`, whatever is in it.
     pub(super) fn is_reached(&self, window: &Window, begins: Lsn, lsn: Lsn) -> bool {
-        lsn > begins.advance(self.bytes)
-            || window.unlogged_bytes >= self.bytes
+        lsn > begins.advance(self.log_bytes)
+            || window.unlogged_bytes >= WINDOW_BYTES_MAX
             || window.syncs() >= self.syncs
     }
 }

@@ -5,7 +5,7 @@
 
 use holdfast_log::Lsn;
 
-use super::{Outline, WINDOW_WORK_BYTES};
+use super::{End, Outline, WINDOW_WORK_BYTES};
 use crate::clean::error::CleanError;
 use crate::clean::frames::decode;
 use crate::volume::DirectoryVolume;
@@ -57,8 +57,8 @@ impl DirectoryVolume {
         let _names = self.names_mut();
         outline.read(self, at, self.log.marks().tail)?;
         let mut known = self.forecast.outline();
-        let unpaid: Vec<Lsn> =
-            outline.ends.iter().copied().filter(|end| !known.ends_at(*end)).collect();
+        let is_unpaid = |end: &&End| !end.is_full && !known.ends_at(end.at);
+        let unpaid: Vec<Lsn> = outline.ends.iter().filter(is_unpaid).map(|end| end.at).collect();
         if !unpaid.is_empty() && !is_final {
             return Ok(false);
         }
