@@ -212,7 +212,12 @@ pub fn catalogue_problem(
     let [name, _] = CATALOGUES;
     let found = CATALOGUES.map(|name| files.metadata(Path::new(name)).ok().map(|it| it.kind));
     let why = match found {
-        [Some(Kind::File), _] | [_, Some(Kind::File)] => return None,
+        [Some(Kind::File), _] | [_, Some(Kind::File)] => match Log::identity_of(files) {
+            Err(error @ OpenError::File { .. }) if left_in_memory(service, medium).is_some() => {
+                error.to_string()
+            }
+            _ => return None,
+        },
         [Some(kind), _] => format!("the file {name} is none: it is a {}", kind_text(kind)),
         _ if has_segments(files) => {
             format!("the file {name} is missing, and the log's segments are there")

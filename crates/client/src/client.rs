@@ -231,6 +231,16 @@ impl CommitLog for LogClient {
         Ok(())
     }
 
+    fn verify(&self, from: Lsn, to: Lsn) -> Result<u64, ReadError> {
+        let answer = self.ask(&Ask::new(Operation::Verify, [from.0, to.0]));
+        match answer.map_err(ReadError::Unreachable)? {
+            Ok(response) => Ok(response.value[0]),
+            // An older server, which its keeper has not replaced yet.
+            Err(Refusal { status: Status::BadOperation, .. }) => Ok(0),
+            Err(refusal) => Err(read_error(refusal, from, to)),
+        }
+    }
+
     fn copy_bytes(&self, lsn: Lsn, into: &mut [u8]) -> Result<(), ReadError> {
         let (mut at, mut bytes) = (lsn, Vec::new());
         for chunk in into.chunks_mut(self.reply().buffer_bytes as usize) {

@@ -79,6 +79,10 @@ impl Handler for LogHandler {
                 log.copy(Lsn(first), &mut bytes)?;
                 return with_bytes(exchange, &bytes, [0; 2]);
             }
+            Operation::Verify => {
+                let found = log.verify(Lsn(first), Lsn(second))?;
+                return Ok(Some(done([found, 0])));
+            }
             Operation::Mark => log.mark(Lsn(first))?,
             Operation::Release => log.release(Lsn(first))?,
             Operation::Word => return self.word(first),

@@ -192,6 +192,12 @@ impl ServedLog {
         Ok(next)
     }
 
+    /// Checks frames; answers in how many memory was found damaged.
+    pub(crate) fn verify(&self, from: Lsn, to: Lsn) -> Result<u64, Refusal> {
+        let _reading = self.reading.read().unwrap_or_else(PoisonError::into_inner);
+        CommitLog::verify(&self.log, from, to).map_err(read_refusal)
+    }
+
     /// Copies published bytes.
     pub(crate) fn copy(&self, lsn: Lsn, into: &mut [u8]) -> Result<(), Refusal> {
         let _reading = self.reading.read().unwrap_or_else(PoisonError::into_inner);

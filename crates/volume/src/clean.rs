@@ -158,11 +158,16 @@ impl Cleaner {
         let finishing = begun.filter(|end| *end > upto);
         set_word(volume, words::WINDOW_END, finishing.unwrap_or(upto).0)?;
         volume.names_mut().never_come_home(&window.unmade);
+        let damaged = volume.log.verify(upto, upto).map_err(CleanError::Read)?;
         let mut applier = Applier::new(volume);
         let bytes = applier.run(&window, upto).map_err(|error| match (error, applier.blame) {
             (error @ CleanError::Home { .. }, Some(blame)) => Stopped::Refused(error, blame, upto),
             (error, _) => Stopped::Error(error),
         })?;
+        if volume.log.verify(self.applied, upto).map_err(CleanError::Read)? != damaged {
+            // Memory was damaged while it was copied from; the log has by now what is right.
+            return self.try_step(volume);
+        }
         volume.note_touched().map_err(Stopped::Error)?;
         self.aside.gone_on().map_err(CleanError::Aside)?;
         volume.space.came_home(upto);

@@ -166,7 +166,7 @@ fn refuse_to_lose(
         Exit::Usage,
         what(),
         why,
-        "nothing was changed; serve it: nothing is in the way",
+        "nothing was changed; serve it: of its memory nothing is in the way",
     ))
 }
 

@@ -282,3 +282,25 @@ fn a_segment_that_is_too_long_is_the_log_again_once_it_is_cut_as_the_message_say
     world.fixture.holdfast(&["volume", "check", NAME]).succeeded();
     world.serve();
 }
+
+#[test]
+fn a_log_of_which_both_catalogues_are_damaged_is_made_again_from_memory_as_the_message_says() {
+    if way() == "queue" {
+        return; // the server has the log, and says the same
+    }
+    for damaged in [&b""[..], b"no file of a log begins like this"] {
+        let mut fixture = Fixture::made();
+        fixture.serve();
+        fixture.kill_all_after(|mount| fs::write(mount.join("f"), "acknowledged").unwrap());
+        for name in ["catalogue", "catalogue.copy"] {
+            fs::write(fixture.log().join(name), damaged).unwrap();
+        }
+        let words = ["the file catalogue is damaged", "holdfast volume mend v"];
+        for command in [&["volume", "check", NAME][..], &["umount", NAME]] {
+            fixture.holdfast(command).expect(6, &words);
+        }
+        fixture.holdfast(&["volume", "mend", NAME]).succeeded();
+        fixture.holdfast(&["umount", NAME]).succeeded();
+        assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"acknowledged");
+    }
+}

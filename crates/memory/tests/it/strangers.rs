@@ -54,7 +54,14 @@ fn another_users_link_does_not_lead_to_a_region() {
     let link = folder.path().join("link");
     symlink(path_of(&medium), &link).unwrap();
     std::os::unix::fs::lchown(&link, Some(NOBODY), None).unwrap();
-    is_exposed(&Medium::Shm { path: link });
+    let medium = Medium::Shm { path: link };
+    let is_refused = |error: &AttachError| {
+        matches!(error, AttachError::Exposed { .. } | AttachError::InTheWay { .. })
+    };
+    assert!(Region::create(&medium, &spec()).is_err());
+    assert!(Region::attach(&medium).is_err_and(|error| is_refused(&error)));
+    assert!(Region::observe(&medium).is_err_and(|error| is_refused(&error)));
+    assert!(Region::remove(&medium).is_err());
 }
 
 #[test]
