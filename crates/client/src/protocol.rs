@@ -174,8 +174,9 @@ pub enum Status {
     Damaged = 25,
 }
 
-/// What a request asks of a service: up to [`Operation::ReplaceNotes`] and
-/// [`Operation::Verify`] of a log, then of a disk, [`Operation::Respond`] of a responder. Positions and sizes are in the request's two arguments.
+/// What a request asks of a service: up to [`Operation::ReplaceNotes`] and [`Operation::Verify`] of
+/// a log, then of a disk, [`Operation::Respond`] of a responder. Positions and sizes are in the
+/// request's two arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Operation {
@@ -227,8 +228,8 @@ pub enum Operation {
     /// Do the request in the buffer once, and put the answer into the buffer; `argument[0]` is the
     /// oldest unanswered sequence number.
     Respond = 22,
-    /// Check every frame of `[argument[0], argument[1])` of a log; answers in how many frames memory
-    /// has been found damaged.
+    /// Check every frame of `[argument[0], argument[1])` of a log; answers in how many frames
+    /// memory has been found damaged.
     Verify = 23,
 }
 

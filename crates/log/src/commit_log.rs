@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use holdfast_core::Lsn;
 
-use crate::error::{AppendError, CommitError, NoteError};
+use crate::error::{AppendError, CommitError, NoteError, ReadError};
 use crate::frames::Frame;
 use crate::notes::Noter;
 use crate::outcome::{Appended, Marks};
@@ -53,8 +53,8 @@ pub trait CommitLog: Send + Sync {
     fn marks(&self) -> Marks;
 
     /// Hands every frame with records in `[from, to)`, whole and in order, to `each`, until that
-    /// returns false. Both ends are boundaries of frames. Each frame is checked: one that memory has
-    /// damaged is as the log's disk has it. A frame's `payload` is what its `append`
+    /// returns false. Both ends are boundaries of frames. Each frame is checked: one that memory
+    /// has damaged is as the log's disk has it. A frame's `payload` is what its `append`
     /// was given, and `payload_lsn` what that returned; it may be used while `each` runs. Nothing
     /// at or above `from` may be released meanwhile.
     ///
@@ -150,28 +150,6 @@ pub trait CommitLog: Send + Sync {
     /// # Errors
     /// See [`NoteError`].
     fn replace_notes(&self, records: &mut dyn Iterator<Item = Vec<u8>>) -> Result<(), NoteError>;
-}
-
-/// Why bytes of the log were not read.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum ReadError {
-    /// The ring does not have them: released already, or not published yet. Ask for what lies
-    /// between the marks.
-    Outside {
-        /// What was asked for.
-        from: Lsn,
-        /// And up to where.
-        to: Lsn,
-    },
-    /// No frame starts here, or the one that does goes on behind the end. Ask from where a frame
-    /// starts to where one ends.
-    Boundary(Lsn),
-    /// Memory has damaged the frame that starts here, and the log's disk does not have it whole.
-    /// What lies before it can be read; the whole log can be once that memory is given up.
-    Damaged(Lsn),
-    /// The log cannot be reached any more. Open it anew.
-    Unreachable(Arc<io::Error>),
 }
 
 /// Why a word was not read or set.

@@ -6,9 +6,9 @@
 
 use std::fmt;
 
-use crate::commit_log::{ReadError, WordError};
+use crate::commit_log::WordError;
 use crate::error::{
-    AppendError, CommitError, ConfigFault, CreateError, FileFault, NoteError, OpenError,
+    AppendError, CommitError, ConfigFault, CreateError, FileFault, NoteError, OpenError, ReadError,
     RemakeError, RepairError, TruncateError,
 };
 

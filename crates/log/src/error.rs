@@ -253,3 +253,25 @@ pub enum NoteError {
     /// The log cannot be reached any more. Open it anew.
     Unreachable(Arc<io::Error>),
 }
+
+/// Why bytes of the log were not read.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The ring does not have them: released already, or not published yet. Ask for what lies
+    /// between the marks.
+    Outside {
+        /// What was asked for.
+        from: Lsn,
+        /// And up to where.
+        to: Lsn,
+    },
+    /// No frame starts here, or the one that does goes on behind the end. Ask from where a frame
+    /// starts to where one ends.
+    Boundary(Lsn),
+    /// Memory has damaged the frame that starts here, and the log's disk does not have it whole.
+    /// What lies before it can be read; the whole log can be once that memory is given up.
+    Damaged(Lsn),
+    /// The log cannot be reached any more. Open it anew.
+    Unreachable(Arc<io::Error>),
+}

@@ -49,6 +49,7 @@ mod foresee;
 mod found;
 mod frames;
 mod give;
+mod healed;
 mod lacking;
 mod left;
 mod load;
@@ -96,7 +97,7 @@ mod writer;
 
 pub use back::BackCursor;
 pub use check::{CheckedMarks, CheckedRing};
-pub use commit_log::{CommitLog, ReadError, WordError};
+pub use commit_log::{CommitLog, WordError};
 pub use config::{
     LogConfig, Parity, Policy, Retention, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SEGMENTS_MAX,
     Scanned,
@@ -104,8 +105,8 @@ pub use config::{
 pub use cursor::{Cursor, CursorError};
 pub use error::NoteError;
 pub use error::{
-    AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError, RemakeError,
-    RepairError, TruncateError,
+    AppendError, CommitError, ConfigFault, CreateError, FileFault, OpenError, ReadError,
+    RemakeError, RepairError, TruncateError,
 };
 pub use foresee::Foreseen;
 pub use frames::{Frame, Frames, FramesIter};

@@ -2,8 +2,8 @@
 //!
 //! Promise: what serves ends by an order to end (SIGTERM, SIGINT), by SIGQUIT, by SIGKILL, or
 //! because it is broken. A terminal that closes, a signal meant for another program, and a file
-//! that grows beyond a limit end nothing. It hears of both, and of the end of what it starts, whoever
-//! started it.
+//! that grows beyond a limit end nothing. It hears of both, and of the end of what it starts,
+//! whoever started it.
 //! Never: makes a program that Holdfast starts for somebody deaf.
 
 use crate::raw::{hear_signals, ignore_signal};
@@ -28,8 +28,8 @@ const NO_ORDERS: [i32; 9] =
 const SIGPWR: i32 = libc::SIGPWR;
 
 /// From now on this process hears of what it is sent, and of the end of what it starts, although
-/// whoever started it ignored or blocked that: an exec leaves both as they were. To be called before
-/// there is a thread.
+/// whoever started it ignored or blocked that: an exec leaves both as they were. To be called
+/// before there is a thread.
 pub fn hear_all() {
     hear_signals();
 }

@@ -7,8 +7,8 @@
 //! writing, nobody can do either.
 //!
 //! Promise: each counts for its user until it is closed; an open that would wait is refused.
-//! Never: has more of them open than a part of what this process may; who needs one more waits until
-//! one comes home.
+//! Never: has more of them open than a part of what this process may; who needs one more waits
+//! until one comes home.
 
 use std::sync::Arc;
 

@@ -95,8 +95,8 @@ impl Site {
         self.work.join(format!("{}.{kind}", self.name()))
     }
 
-    /// What its configuration file says. The kernel keeps no pages: only so is each page of a database
-    /// one write, wherever the database has it in memory.
+    /// What its configuration file says. The kernel keeps no pages: only so is each page of a
+    /// database one write, wherever the database has it in memory.
     pub(super) fn configuration(&self, must: Must) -> String {
         let server = match self.way {
             Way::Direct => String::new(),

@@ -15,8 +15,8 @@ use crate::record::{self, Record};
 /// long about it.
 const WINDOW_BYTES_MAX: u64 = 16 << 20;
 
-/// The log of a window is at most this part of the ring: its room comes back when all of it is home, and
-/// meanwhile whoever waits for room must find some.
+/// The log of a window is at most this part of the ring: its room comes back when all of it is
+/// home, and meanwhile whoever waits for room must find some.
 const WINDOW_PART: u64 = 4;
 
 /// Files and directories of one window on a home that syncs each of them: a second's work where a
