@@ -6,7 +6,7 @@
 
 use crate::bond::Wearer;
 use holdfast_io::real::RootNotes;
-use rustix::fs::{FileType, Mode, Stat, fchmod, fstat, fsync};
+use rustix::fs::{AtFlags, FileType, Mode, RawMode, StatxFlags, fchmod, fstat, fsync, statx};
 use std::io;
 use std::os::fd::AsFd;
 
@@ -19,9 +19,12 @@ pub struct Opened {
     pub owner: u32,
 }
 
-/// Whether anybody but the superuser may enter it, as far as its permissions say.
+/// Whether anybody but the superuser may enter it, as far as its permissions say that the kernel
+/// knows: a file system that may never answer is not asked.
 pub fn is_open(home: impl AsFd) -> bool {
-    fstat(home).is_ok_and(|found| may_be_entered(&found))
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let known = statx(home, "", flags, StatxFlags::TYPE | StatxFlags::MODE);
+    known.is_ok_and(|found| may_be_entered(found.stx_mode.into()))
 }
 
 /// Raises the barrier again that somebody took away. Whoever serves the home lowers it himself when
@@ -30,7 +33,7 @@ pub fn is_open(home: impl AsFd) -> bool {
 pub fn bar_again(home: impl AsFd) -> io::Result<Option<Opened>> {
     let found = fstat(&home)?;
     let closed = || io::Result::Ok(Wearer::of(&home)?.shown());
-    let Some(shown) = closed()?.filter(|_| may_be_entered(&found)) else { return Ok(None) };
+    let Some(shown) = closed()?.filter(|_| may_be_entered(found.st_mode)) else { return Ok(None) };
     // It may have been raised since the first look.
     if !is_open(&home) {
         return Ok(None);
@@ -44,7 +47,6 @@ pub fn bar_again(home: impl AsFd) -> io::Result<Option<Opened>> {
     Ok(Some(Opened { mode: found.st_mode & 0o7777, owner: found.st_uid }))
 }
 
-fn may_be_entered(found: &Stat) -> bool {
-    let is_directory = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
-    is_directory && found.st_mode & 0o7777 != 0
+fn may_be_entered(mode: RawMode) -> bool {
+    FileType::from_raw_mode(mode) == FileType::Directory && mode & 0o7777 != 0
 }

@@ -124,9 +124,9 @@ impl Observation {
         let of_home = |errno| {
             if errno == MEMORY_DAMAGED {
                 return format!(
-                    "{DAMAGED_MEMORY}: nothing from there on comes home; `holdfast umount NAME \
-                     --force` ends it, `holdfast volume check NAME` then says where, and `holdfast \
-                     volume accept NAME --keep home` goes on without it"
+                    "{DAMAGED_MEMORY}: nothing from there on comes home; once the volume is \
+                     unmounted by force, its check says where, and to keep the home goes on \
+                     without it"
                 );
             }
             let remedy = cure(&io::Error::from_raw_os_error(errno), "the home's disk");

@@ -1,7 +1,7 @@
 //! Logs that are served: the keeper, its server, upgrades, and clients that notice nothing.
 
 use crate::disks::SlowDisk;
-use crate::fixture::{NO_REGIONS, REGIONS, copy_program, kill, pid_that_comes, wait_until};
+use crate::fixture::{NO_REGIONS, REGIONS, copy_program, kill, pid_that_comes, stop, wait_until};
 use holdfast_client::LogClient;
 use holdfast_log::{AppendError, CommitLog};
 use rustix::process::Signal;
@@ -125,6 +125,11 @@ impl Served {
 
     pub(crate) fn client(&self) -> LogClient {
         LogClient::connect(&self.socket(), "ledger").unwrap()
+    }
+
+    /// The keeper stands still until it is killed.
+    pub(crate) fn stop_keeper(&self) {
+        stop(self.keeper.as_ref().unwrap().id().cast_signed());
     }
 
     /// Kills the keeper as nothing can be prepared for.

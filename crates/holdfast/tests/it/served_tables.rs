@@ -52,9 +52,11 @@ impl WithTables {
     /// Kills keeper and server. A process lets go of the store last of all.
     pub(crate) fn kill(&mut self) {
         let server = self.served.server_pid();
-        kill(server, Signal::STOP);
-        self.served.kill_keeper();
+        // A keeper that stands starts no other server. Were the server stopped instead, the end of
+        // its keeper would have the kernel continue it, and it would end in order.
+        self.served.stop_keeper();
         kill(server, Signal::KILL);
+        self.served.kill_keeper();
         let store = fs::File::open(self.store().join("bank")).unwrap();
         wait_until(|| store.try_lock().is_ok(), || "somebody has the store".into());
         // Closing is not enough: a child that another test is starting has a copy for a moment.

@@ -41,9 +41,9 @@ impl Supervisor {
 
     /// Bars the home again if somebody let others into it. Whoever serves it lowers the barrier
     /// itself when it is given back.
-    pub(super) fn look_at_barrier(&self) {
+    pub(super) fn look_at_barrier(&mut self) {
         let (Some(volume), Some(home)) = (&self.orders.volume, &self.held.home) else { return };
-        if self.watched.lock().state != State::Serving {
+        if self.watch.has_no_barrier || self.watched.lock().state != State::Serving {
             return;
         }
         let Some(held) = is_open(home).then(|| home.try_clone().ok()).flatten() else { return };
@@ -51,14 +51,16 @@ impl Supervisor {
             (self.watched.clone(), self.orders.name.clone(), volume.home.clone());
         // It is told, however late the home answers.
         let bar = move |_: &Path| {
-            let Some(told) = barred_text(&name, &path, &held) else { return };
+            let Some(told) = barred_text(&name, &path, &held) else { return false };
             // Whoever does it over and over fills no log.
             if watched.lock().of.home_entered.is_none() {
                 tracing::error!(volume = name, "{told}");
             }
             watched.change(|s| s.of.home_entered = Some(told));
+            true
         };
-        let _silent = bounded::read(&volume.home, bar);
+        let was_barred = bounded::read(&volume.home, bar);
+        self.watch.has_no_barrier = was_barred == Ok(false);
     }
 
     /// Has another front end serve where the log's files were removed.

@@ -29,6 +29,8 @@ pub(super) struct Watch {
     pub(super) told: bool,
     /// That the memory had lost its name at the last look.
     pub(super) astray: BTreeMap<String, Astray>,
+    /// The home is open to others, and was never closed to them.
+    pub(super) has_no_barrier: bool,
 }
 
 /// What the supervising thread hears.
