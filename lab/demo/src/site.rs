@@ -95,8 +95,7 @@ impl Site {
         self.work.join(format!("{}.{kind}", self.name()))
     }
 
-    /// What its configuration file says. The kernel keeps no pages: only so is each page of a
-    /// database one write, wherever the database has it in memory.
+    /// What its configuration file says.
     pub(super) fn configuration(&self, must: Must) -> String {
         let server = match self.way {
             Way::Direct => String::new(),
@@ -106,7 +105,7 @@ impl Site {
             "[keeper]\nsocket = {keeper:?}\n\n{server}[volume.{name}]\nhome = {home:?}\n\
              mount = {mount:?}\nlog = {log:?}\nway = \"{way}\"\n\
              memory = {{ medium = \"shm\", size = \"256MiB\", path = {region:?} }}\n\
-             must_survive = [{must}]\ncache = \"direct\"\n",
+             must_survive = [{must}]\n",
             keeper = self.file("keeper.sock"),
             name = self.name(),
             home = self.home(),
