@@ -27,6 +27,11 @@ pub fn is_open(home: impl AsFd) -> bool {
     known.is_ok_and(|found| may_be_entered(found.stx_mode.into()))
 }
 
+/// Whether the home says that it is barred, whatever its permissions are at the moment.
+pub fn has_barrier(home: impl AsFd) -> io::Result<bool> {
+    Ok(Wearer::of(home)?.shown().is_some())
+}
+
 /// Raises the barrier again that somebody took away. Whoever serves the home lowers it himself when
 /// it is given back: he says so in the badge before he does, and the badge is read both before and
 /// after the permissions are taken away.

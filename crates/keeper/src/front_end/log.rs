@@ -9,7 +9,7 @@
 use super::state::{Front, Supervisor};
 use crate::life::known::State;
 use crate::log_place::{Step, reason};
-use holdfast_attach::barrier::{Opened, bar_again, is_open};
+use holdfast_attach::barrier::{Opened, bar_again, has_barrier, is_open};
 use holdfast_attach::bond::has_note;
 use holdfast_attach::whereabouts::{Home, Lost, home_elsewhere};
 use holdfast_client::protocol::VOLUME_PREFIX;
@@ -51,7 +51,9 @@ impl Supervisor {
             (self.watched.clone(), self.orders.name.clone(), volume.home.clone());
         // It is told, however late the home answers.
         let bar = move |_: &Path| {
-            let Some(told) = barred_text(&name, &path, &held) else { return false };
+            let Some(told) = barred_text(&name, &path, &held) else {
+                return has_barrier(&held).unwrap_or(true);
+            };
             // Whoever does it over and over fills no log.
             if watched.lock().of.home_entered.is_none() {
                 tracing::error!(volume = name, "{told}");
@@ -59,8 +61,8 @@ impl Supervisor {
             watched.change(|s| s.of.home_entered = Some(told));
             true
         };
-        let was_barred = bounded::read(&volume.home, bar);
-        self.watch.has_no_barrier = was_barred == Ok(false);
+        let has_one = bounded::read(&volume.home, bar);
+        self.watch.has_no_barrier = has_one == Ok(false);
     }
 
     /// Has another front end serve where the log's files were removed.
