@@ -10,7 +10,7 @@ pub(crate) mod protocol;
 mod server;
 mod whose_file;
 
-pub use client::{Asking, KeeperProcess, ask, is_there};
+pub use client::{Asking, KeeperProcess, ask, is_starting, is_there};
 pub use protocol::{Answer, Command};
 pub use server::Server;
 pub use whose_file::refuse_other_file;

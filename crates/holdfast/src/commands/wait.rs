@@ -9,7 +9,7 @@ use crate::output::{Output, Progress};
 use holdfast_config::Config;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
-use holdfast_keeper::control::{Answer, Command, ask, refuse_other_file};
+use holdfast_keeper::control::{Answer, Command, ask, is_starting, refuse_other_file};
 use holdfast_keeper::report::{ATTACHING, VolumeStatus};
 use holdfast_machine::configuration;
 use std::path::Path;
@@ -19,6 +19,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// How long a keeper that was started just now may take until it answers.
 const KEEPER_COMES: Duration = Duration::from_secs(5);
+
+/// How long one that is there may take until it listens: it looks through what was left first.
+const KEEPER_LISTENS: Duration = Duration::from_mins(1);
 
 /// How a volume is, as far as waiting goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +38,7 @@ pub(crate) fn wait(config: &Path, name: &str, output: Output) -> Outcome<()> {
     let (begun, mut progress) = (Instant::now(), Progress::new());
     loop {
         let seen = look(&config, name).or_else(|problem| {
-            let may_come = problem.exit == Exit::NotRunning && begun.elapsed() < KEEPER_COMES;
+            let may_come = begun.elapsed() < patience(&config, problem.exit);
             if may_come { Ok(Seen::Coming) } else { Err(problem) }
         });
         match seen? {
@@ -47,6 +50,15 @@ pub(crate) fn wait(config: &Path, name: &str, output: Output) -> Outcome<()> {
     drop(progress);
     output.done(&format!("{name} is served"));
     Ok(())
+}
+
+/// How long a keeper that was asked in vain may take from the beginning on.
+fn patience(config: &Config, exit: Exit) -> Duration {
+    match exit {
+        Exit::NotRunning => KEEPER_COMES,
+        Exit::NoAnswer if is_starting(&config.keeper.socket) => KEEPER_LISTENS,
+        _ => Duration::ZERO,
+    }
 }
 
 fn look(config: &Config, name: &str) -> Outcome<Seen> {

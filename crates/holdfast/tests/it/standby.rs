@@ -222,6 +222,22 @@ fn an_owner_that_ends_in_order_is_followed_at_once_without_a_fence() {
     assert!(b.mount().join("f").exists());
 }
 
+/// A keeper that looks at what was left, on a busy machine, is no other than one that stands by.
+#[test]
+fn a_volume_that_is_asked_for_is_waited_for_while_the_keeper_does_not_listen_yet() {
+    let shared = Shared::with_fence(1);
+    let (mut a, mut b) = shared.owner_and_stand_by();
+    let asking = b.command().args(["wait", NAME]).stderr(Stdio::piped()).spawn().unwrap();
+    // Longer than a command waits for a keeper that lost its socket.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    kill(a.pid(), Signal::TERM);
+    assert_eq!(a.ends(), 0);
+    Ended::of(asking.wait_with_output().unwrap()).succeeded();
+    assert_eq!(b.status()["state"], "serving");
+    kill(b.pid(), Signal::TERM);
+    assert_eq!(b.ends(), 0);
+}
+
 #[test]
 fn a_host_that_is_told_to_stop_while_its_fence_waits_ends_and_takes_nothing_over() {
     let shared = Shared::with_fence(0);

@@ -184,6 +184,9 @@ fn unreached(what: &str, socket: &Path, error: &io::Error) -> Problem {
             }
         },
         ErrorKind::TimedOut => silent(what, None),
+        ErrorKind::Unsupported => {
+            Problem::new(Exit::Failed, what, error, "ask from the keeper's own, or one above it")
+        }
         _ => Problem::new(Exit::Failed, what, error, "run as the keeper's user"),
     }
 }
@@ -261,6 +264,12 @@ impl KeeperProcess {
 /// True if a keeper is there, whether or not it answers, or can be asked at all.
 pub fn is_there(socket: &Path) -> bool {
     listens(socket) || keeper_with(socket).is_some()
+}
+
+/// Whether a keeper is there that runs, does not listen yet, and may come to it by itself.
+pub fn is_starting(socket: &Path) -> bool {
+    let runs = |pid: u32| why_stopped(pid).is_none() && in_the_place(socket).is_none();
+    keeper_with(socket).is_some_and(runs) && !listens(socket)
 }
 
 #[cfg(test)]
