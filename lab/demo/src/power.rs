@@ -21,7 +21,7 @@ use super::outcome::Acknowledged;
 use super::progress::Progress;
 use super::subject::Database;
 use super::volume::{Must, Volume};
-use crate::site::Way;
+use crate::site::{Site, Way};
 
 /// How often a database without a volume may be lucky.
 const BARE_TRIES: u32 = 6;
@@ -158,6 +158,11 @@ fn judge<D: Database>(database: &mut D, round: u32, acknowledged: &[Acknowledged
     cut
 }
 
+/// The volume of a database without a guard of its own.
+fn site(disks: &Disks) -> Site {
+    disks.site(Way::Direct).uncached()
+}
+
 /// A database that lies wholly on a volume, stopped, and the volume not served.
 struct Stage<D> {
     disks: Disks,
@@ -168,7 +173,7 @@ struct Stage<D> {
 impl<D: Database> Stage<D> {
     fn prepare(work: &WorkDir, seed: u64) -> Result<Stage<D>, DemoError> {
         let disks = Disks::mount_mortal(work, seed)?;
-        let volume = Volume::make(&disks, Way::Direct, D::user()?)?;
+        let volume = Volume::make(site(&disks), D::user()?)?;
         let data = volume.mount().join("data");
         D::user()?.own_directory(&data)?;
         let database = D::create_whole(work.path(), &data)?;
@@ -194,7 +199,7 @@ impl<D: Database> Stage<D> {
         self.database.kill(&mut load)?;
         let acknowledged = self.database.finish(load, true)?.acknowledged;
         self.disks.cut_power(seed.wrapping_add(u64::from(round)))?;
-        self.volume = Some(Volume::serve_without_memory(self.disks.site(Way::Direct), must)?);
+        self.volume = Some(Volume::serve_without_memory(site(&self.disks), must)?);
         let cut = judge(&mut self.database, round, &acknowledged);
         self.database.leave()?;
         Ok(cut)
@@ -205,7 +210,7 @@ impl<D: Database> Stage<D> {
         if let Some(mut volume) = self.volume.take() {
             volume.give_back()?;
         }
-        self.volume = Some(Volume::serve(self.disks.site(Way::Direct), must)?);
+        self.volume = Some(Volume::serve(site(&self.disks), must)?);
         Ok(())
     }
 }

@@ -145,7 +145,7 @@ fn database<D: Database>(
     let disks = Disks::mount(work)?;
     progress.say(&format!("{}: creating a database", subject.name));
     let mut database = D::create(work.path(), &disks)?;
-    let mut volume = Volume::make(&disks, Way::Direct, D::user()?)?;
+    let mut volume = Volume::make(disks.site(Way::Direct), D::user()?)?;
     let class = volume.class()?;
     let (repetitions, seconds) = (options.repetitions, options.seconds);
     let volumes = std::slice::from_ref(&volume);

@@ -46,6 +46,8 @@ pub(super) struct Site {
     work: PathBuf,
     disk: PathBuf,
     pub(super) way: Way,
+    /// As a database without a guard of its own against torn pages needs it.
+    is_uncached: bool,
 }
 
 impl Site {
@@ -53,7 +55,12 @@ impl Site {
     /// program.
     pub(super) fn of(holdfast: &Path, work: &Path, disk: &Path, way: Way) -> Site {
         let (holdfast, work) = (holdfast.to_owned(), work.to_owned());
-        Site { holdfast, work, disk: disk.to_owned(), way }
+        Site { holdfast, work, disk: disk.to_owned(), way, is_uncached: false }
+    }
+
+    /// The same, past the kernel's page cache: each write of a database reaches the volume whole.
+    pub(super) fn uncached(self) -> Site {
+        Site { is_uncached: true, ..self }
     }
 
     /// The program that serves it.
@@ -101,11 +108,12 @@ impl Site {
             Way::Direct => String::new(),
             Way::Queue => format!("[server]\nsocket = {:?}\n\n", self.file("server.sock")),
         };
+        let cache = if self.is_uncached { "cache = \"direct\"\n" } else { "" };
         format!(
             "[keeper]\nsocket = {keeper:?}\n\n{server}[volume.{name}]\nhome = {home:?}\n\
              mount = {mount:?}\nlog = {log:?}\nway = \"{way}\"\n\
              memory = {{ medium = \"shm\", size = \"256MiB\", path = {region:?} }}\n\
-             must_survive = [{must}]\n",
+             must_survive = [{must}]\n{cache}",
             keeper = self.file("keeper.sock"),
             name = self.name(),
             home = self.home(),

@@ -15,7 +15,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::cleanup::is_mounted;
-use super::disks::{Disks, Setting};
+use super::disks::Setting;
 use super::error::{DemoError, During};
 use super::processes::{self, Owner, said, signal, spawn, wait_until_ready};
 use super::site::{Site, Way, region};
@@ -79,10 +79,9 @@ pub(super) struct Volume {
 }
 
 impl Volume {
-    /// Makes the volume on the modelled disk, starts its keeper, and waits until it serves. The
+    /// Makes the volume, starts its keeper, and waits until it serves. The
     /// home belongs to the database beforehand: it is taken as it stands.
-    pub(super) fn make(disks: &Disks, way: Way, owner: Owner) -> Result<Volume, DemoError> {
-        let site = disks.site(way);
+    pub(super) fn make(site: Site, owner: Owner) -> Result<Volume, DemoError> {
         owner.own_directory(&site.home())?;
         fs::create_dir_all(site.mount()).during(|| "making the volume".into())?;
         configure(&site, Must::SurviveProcess)?;

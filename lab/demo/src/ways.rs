@@ -80,7 +80,7 @@ const FIRST_ROUNDS: [u32; 2] = [0, SECOND_SERIES_ROUND];
 /// A volume for each way, on the same disk.
 fn volumes(disks: &Disks) -> Result<Vec<Volume>, DemoError> {
     let user = Postgres::user()?;
-    WAYS.into_iter().map(|way| Volume::make(disks, way, user)).collect()
+    WAYS.into_iter().map(|way| Volume::make(disks.site(way), user)).collect()
 }
 
 /// What an acknowledgement of both means. If they do not mean the same, nothing can be compared.

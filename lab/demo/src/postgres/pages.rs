@@ -1,7 +1,8 @@
 //! What `full_page_writes` costs, on a cluster that lies wholly on a volume.
 //!
 //! Promise: on and off take turns on the same cluster; each run begins right after a checkpoint,
-//! when PostgreSQL would log each page it touches as a whole.
+//! when PostgreSQL would log each page it touches as a whole. The volume is past the page cache, as
+//! off asks for.
 //! Never: says that off is safe; the power cuts do.
 
 use holdfast_figures::{Bar, Better, Figure, Panel, Scale};
@@ -35,7 +36,7 @@ pub(crate) fn run(
     progress: Progress,
 ) -> Result<Vec<Figure>, DemoError> {
     let disks = Disks::mount(work)?;
-    let mut volume = Volume::make(&disks, Way::Direct, Cluster::user()?)?;
+    let mut volume = Volume::make(disks.site(Way::Direct).uncached(), Cluster::user()?)?;
     let data = volume.mount().join("data");
     let mut cluster = Cluster::create(work.path(), &data, false, SETTINGS)?;
     cluster.start(&["synchronous_commit=off"])?;

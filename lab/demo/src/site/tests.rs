@@ -24,6 +24,13 @@ fn each_configuration_states_its_way() {
 }
 
 #[test]
+fn a_database_without_a_guard_of_its_own_is_past_the_page_cache() {
+    let with = site(Way::Direct).configuration(Must::SurviveProcess);
+    let without = site(Way::Direct).uncached().configuration(Must::SurviveProcess);
+    assert_eq!(without, format!("{with}cache = \"direct\"\n"));
+}
+
+#[test]
 fn two_ways_share_no_path() {
     let ((one, direct), (other, queue)) = (read(Way::Direct), read(Way::Queue));
     assert_ne!(one["keeper"]["socket"], other["keeper"]["socket"]);
