@@ -37,6 +37,8 @@ pub struct LogClient {
     replacing: Mutex<()>,
     /// What was added to words and not sent yet.
     counts: Counts,
+    /// As whoever connected knows it.
+    ring_bytes: Option<u64>,
 }
 
 impl LogClient {
@@ -49,20 +51,27 @@ impl LogClient {
         LogClient::open(socket, format!("{LOG_PREFIX}{name}"), patience)
     }
 
-    /// Connects to the log of the volume `name`, for a front end: waits until the server has seen
-    /// that an earlier one is gone, and never lets a request fail for want of room.
+    /// Connects to the log of the volume `name`, for a front end, which knows how long its ring is:
+    /// waits until the server has seen that an earlier one is gone, and never lets a request fail
+    /// for want of room.
     ///
     /// # Errors
     /// See [`ConnectError`].
-    pub fn connect_to_volume(socket: &Path, name: &str) -> Result<LogClient, ConnectError> {
+    pub fn connect_to_volume(
+        socket: &Path,
+        name: &str,
+        ring_bytes: u64,
+    ) -> Result<LogClient, ConnectError> {
         let patience = Patience { first: REFUSAL_PATIENCE, later: Duration::MAX };
-        LogClient::open(socket, format!("{VOLUME_PREFIX}{name}"), patience)
+        let client = LogClient::open(socket, format!("{VOLUME_PREFIX}{name}"), patience)?;
+        Ok(LogClient { ring_bytes: Some(ring_bytes), ..client })
     }
 
     fn open(socket: &Path, service: String, patience: Patience) -> Result<LogClient, ConnectError> {
         let session = Session::open(socket.to_owned(), service, patience)?;
         let known = Mutex::new(marks_of(session.reply().facts));
-        Ok(LogClient { session, known, replacing: Mutex::new(()), counts: Counts::default() })
+        let (replacing, counts) = (Mutex::new(()), Counts::default());
+        Ok(LogClient { session, known, replacing, counts, ring_bytes: None })
     }
 
     /// Sends what was counted since the last time.
@@ -269,6 +278,10 @@ impl CommitLog for LogClient {
         if let Ok(Ok(_)) = self.ask(&Ask::new(Operation::Release, [upto.0, 0])) {
             self.learn(upto, Lsn(0), Lsn(0));
         }
+    }
+
+    fn ring_bytes(&self) -> Option<u64> {
+        self.ring_bytes
     }
 
     fn payload_bytes_max(&self) -> u64 {

@@ -289,7 +289,8 @@ impl Parts {
     }
 
     fn connect(&self, server: &Server) -> Outcome<LogClient> {
-        LogClient::connect_to_volume(&server.socket, &self.name).map_err(|error| {
+        let ring_bytes = self.volume.memory.size.0;
+        LogClient::connect_to_volume(&server.socket, &self.name, ring_bytes).map_err(|error| {
             let exit = match error {
                 ConnectError::Unreachable(_) | ConnectError::Memory(_) => Exit::Failed,
                 _ => Exit::Usage,
