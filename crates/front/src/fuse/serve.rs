@@ -18,6 +18,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use holdfast_io::tree::SetAttributes as Change;
 use holdfast_io::tree::{
@@ -199,7 +200,8 @@ impl<'t> Server<'t> {
             let found = self.tree.attributes(node)?;
             let may_not = request.uid != 0 && request.uid != found.uid;
             if may_not || self.has_taken_a_capability(request) {
-                return Ok(self.told(&found));
+                // The write that follows changes the mode, and its answer has no room for it.
+                return Ok(Reply::Attributes(attributes(&found), Duration::ZERO));
             }
         }
         let time = |when| match when {

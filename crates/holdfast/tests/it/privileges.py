@@ -4,9 +4,10 @@ Run in two directories, it must print the same: `privileges.py DIRECTORY`, as ro
 """
 import os
 import struct
+import subprocess
 import sys
 
-MODES = (0o6755, 0o6745, 0o2745, 0o2644, 0o4644, 0o6777)
+MODES = (0o6755, 0o6745, 0o2745, 0o2644, 0o4644, 0o6777, 0o2666)
 NAME = "file"
 
 
@@ -28,6 +29,7 @@ def acts(who):
         "to another group": lambda: os.chown(NAME, -1, 1001 if who else 7),
         "to a user alone": lambda: os.chown(NAME, who, -1),
         "write": write,
+        "write to another's": write,
         "write over a capability": write,
         "truncate": lambda: os.truncate(NAME, 1),
         "reserve": reserve,
@@ -58,11 +60,13 @@ for who in (0, 1000):
             # Who may write a file may take its bits away by that as well.
             if act == "of another to nobody" and mode & 0o022:
                 continue
+            if act == "write to another's" and not mode & 0o002:
+                continue
             with open(NAME, "wb") as file:
                 file.write(b"x" * 9000)
             os.chown(NAME, who, who)
             os.chmod(NAME, mode)
-            if act == "of another to nobody":
+            if act in ("of another to nobody", "write to another's"):
                 os.chown(NAME, 5, 5)
                 os.chmod(NAME, mode)
             if act == "write over a capability":
@@ -72,5 +76,8 @@ for who in (0, 1000):
             if act == "of another to nobody":
                 # A volume takes it for the beginning of a write, says yes, and does nothing.
                 error = "-"
-            print(who, oct(mode), act, error, oct(os.stat(NAME).st_mode), os.listxattr(NAME))
+            # What asks for the mode alone may be told what the kernel remembers of it.
+            told = subprocess.check_output(["stat", "-c", "%a", NAME], text=True).strip()
+            mode_left = oct(os.stat(NAME).st_mode)
+            print(who, oct(mode), act, error, told, mode_left, os.listxattr(NAME))
             os.unlink(NAME)
