@@ -9,10 +9,12 @@
 
 mod folder;
 mod owner;
+mod removal;
 mod socket;
 
 pub use folder::{Folder, Reach};
 pub use owner::{Refusal, has_access_list, is_refusal, is_trusted};
+pub use removal::remove_directory;
 pub use socket::{NamedListener, check_listener, remove_socket};
 
 use owner::{check_file, refused};

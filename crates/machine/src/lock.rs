@@ -128,6 +128,11 @@ pub fn take_directory(key: &str, path: &Path) -> Outcome<OwnedFd> {
     })
 }
 
+/// [`take_directory`] of one that is held, whatever has its name by now.
+pub fn take_held(key: &str, path: &Path, held: &OwnedFd) -> Outcome<OwnedFd> {
+    take(key, path, || held.try_clone())
+}
+
 /// Who has the directory of a log, if anybody does; nothing is waited for.
 pub fn holder_of_directory(path: &Path) -> Option<Holder> {
     let directory = private::directory_there(path).ok()?;

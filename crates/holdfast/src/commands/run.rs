@@ -12,23 +12,26 @@ use crate::output::Progress;
 use holdfast_attach::bond::lent;
 use holdfast_attach::made::is_made;
 use holdfast_attach::observe::{is_gone, observe};
+use holdfast_attach::whereabouts::home_elsewhere;
 use holdfast_config::Section;
 use holdfast_config::claims::{MediumKind, PowerSource};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes::Size;
 use holdfast_config::{Config, MemoryConfig, VolumeConfig, Way, region_of};
+use holdfast_io::private;
 use holdfast_io::real::RealFiles;
 use holdfast_keeper::attach::take_home_to_serve;
 use holdfast_keeper::keeper::{self, Keeper, Source};
 use holdfast_keeper::whose::refuse_kept_by_another;
 use holdfast_machine::found::verdict;
-use holdfast_machine::lock::{take_directory, take_home};
+use holdfast_machine::lock::{take_directory, take_held};
 use holdfast_machine::mounts::served::connections_of;
 use holdfast_machine::mounts::{all_mounts, users_text};
 use holdfast_machine::service_manager::ServiceManager;
 use holdfast_machine::threads::thread;
 use holdfast_process::serve::stop_on_signals;
+use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::BTreeMap;
 use std::io;
@@ -49,7 +52,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome<ExitCode> {
     let volume = config.volume(NAME)?.clone();
     let told = |problem| unstarted(known_to(&volume, problem));
     let mut progress = Progress::new();
-    let made = make_ready(&config, &mut |text| progress.say(text)).map_err(told)?;
+    let (made, held) = make_ready(&config, &mut |text| progress.say(text)).map_err(told)?;
     let keeper = Arc::new(Keeper::new(
         Source::Fixed(Box::new(config)),
         PathBuf::new(),
@@ -60,7 +63,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome<ExitCode> {
     let mounted = stop_on_signals(&keeper).and_then(|()| {
         keeper.mount(NAME, &mut |text| progress.say(text)).inspect_err(|_| {
             if made {
-                undo(&keeper, &volume);
+                undo(&keeper, (&volume, &held));
             }
         })
     });
@@ -69,25 +72,44 @@ pub(crate) fn run(args: RunArgs) -> Outcome<ExitCode> {
     tracing::info!("{mounted}");
     let status = run_command(&keeper, &command);
     keeper.shut_down().map_err(|problem| known_to(&volume, problem))?;
-    end(&volume, !log_was_named)?;
+    end((&volume, &held), !log_was_named)?;
     status.map(code)
 }
 
 /// Makes the log, unless that of a run that was killed goes on; true if it did. Whatever refuses
 /// the home or the mount does so before anything is changed.
-fn make_ready(config: &Config, say: keeper::Progress<'_>) -> Outcome<bool> {
+fn make_ready(config: &Config, say: keeper::Progress<'_>) -> Outcome<(bool, Held)> {
     let volume = config.volume(NAME)?;
     let what = format!("running on {}", volume.home.display());
     refuse_running(&what, volume)?;
     let home = take_home_to_serve(&what, NAME, config)?;
-    if is_over(volume, &home)? {
-        remove_log(&volume.log)?;
+    if let Some(log) = left_over(volume, &home)? {
+        remove_log(&volume.log, &log)?;
     }
-    if is_made(&volume.log) {
-        return Ok(false);
+    let is_new = !is_made(&volume.log);
+    if is_new {
+        make_log_of(&home, (NAME, volume), Made::Run, say)?;
     }
-    make_log_of(&home, (NAME, volume), Made::Run, say)?;
-    Ok(true)
+    let held = Held::of(volume, &home).map_err(|error| {
+        Problem::new(Exit::Failed, what, error, "nothing was changed in the home; run it again")
+    })?;
+    Ok((is_new, held))
+}
+
+/// What is worked on until the end. Whoever can rename what is above the home decides what has its
+/// name by then, and that of the log.
+struct Held {
+    home: OwnedFd,
+    log: OwnedFd,
+}
+
+impl Held {
+    /// Without the locks, which the keeper takes.
+    fn of(volume: &VolumeConfig, home: &OwnedFd) -> io::Result<Held> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let home = openat(home, ".", flags, Mode::empty())?;
+        Ok(Held { home, log: private::directory_there(&volume.log)? })
+    }
 }
 
 /// Refuses what another run serves, or its front end alone.
@@ -106,45 +128,56 @@ fn refuse_running(what: &str, volume: &VolumeConfig) -> Outcome<()> {
     Err(Problem::new(Exit::InUse, what, why, remedy))
 }
 
-/// Whether the log is what a run that has ended left: it died before the log was gone.
-fn is_over(volume: &VolumeConfig, home: &OwnedFd) -> Outcome<bool> {
+/// The log that a run that has ended left, if it died before the log was gone.
+fn left_over(volume: &VolumeConfig, home: &OwnedFd) -> Outcome<Option<OwnedFd>> {
     // Memory that is there is taken up by its log.
     if !is_made(&volume.log) || !is_gone(&volume.medium()) {
-        return Ok(false);
+        return Ok(None);
     }
-    let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
-    lent::is_over(&log, home).map_err(|error| {
+    let log = take_directory("log", &volume.log)?;
+    let failed = |error| {
         let what = format!("looking at home {}", volume.home.display());
         Problem::new(Exit::Failed, what, error, "mend its disk, or the log's")
-    })
+    };
+    let is_over = files_of(&log).and_then(|files| lent::is_over(&files, home)).map_err(failed)?;
+    Ok(is_over.then_some(log))
+}
+
+fn files_of(log: &OwnedFd) -> io::Result<RealFiles> {
+    log.try_clone().map(RealFiles::from_fd)
 }
 
 /// The log was made for a command that never began: everything is as it was again, unless a front
 /// end may have left something.
-fn undo(keeper: &Keeper, volume: &VolumeConfig) {
-    if let Err(problem) = keeper.shut_down().and_then(|()| end(volume, true)) {
+fn undo(keeper: &Keeper, run: (&VolumeConfig, &Held)) {
+    if let Err(problem) = keeper.shut_down().and_then(|()| end(run, true)) {
         tracing::warn!("the log of this run stays, and the next run takes it up: {problem}");
     }
 }
 
 /// Gives the home back as it was and removes the log, if that goes with the run. In this order: a
 /// log whose home is given back is known for what it is.
-fn end(volume: &VolumeConfig, is_ours: bool) -> Outcome<()> {
-    let log = RealFiles::from_fd(take_directory("log", &volume.log)?);
-    if !lent::is_lent(&log) {
-        return if is_ours { remove_log(&volume.log) } else { Ok(()) };
+fn end((volume, held): (&VolumeConfig, &Held), is_ours: bool) -> Outcome<()> {
+    let Held { home, log } = held;
+    if let Some(there) = home_elsewhere(home, &volume.home) {
+        tracing::warn!("the home was moved while its command ran: it is at {there}");
     }
-    let home = take_home(&volume.home)?;
-    // Without memory nothing was ever acknowledged, or all of it is home.
-    let given_back = match is_gone(&volume.medium()) {
-        true => lent::give_back(&log, &home),
-        false => Err(io::Error::other("its memory is still there")),
-    };
-    given_back.map_err(|error| {
+    let failed = |error| {
         let what = format!("giving home {} back as it was", volume.home.display());
         Problem::new(Exit::Failed, what, error, "run it again: log and memory are kept")
-    })?;
-    remove_log(&volume.log)
+    };
+    let files = files_of(&take_held("log", &volume.log, log)?).map_err(failed)?;
+    if !lent::is_lent(&files) {
+        return if is_ours { remove_log(&volume.log, log) } else { Ok(()) };
+    }
+    let home = take_held("home", &volume.home, home)?;
+    // Without memory nothing was ever acknowledged, or all of it is home.
+    let given_back = match is_gone(&volume.medium()) {
+        true => lent::give_back(&files, &home),
+        false => Err(io::Error::other("its memory is still there")),
+    };
+    given_back.map_err(failed)?;
+    remove_log(&volume.log, log)
 }
 
 /// The command, and the volume that the arguments describe.
@@ -264,8 +297,8 @@ fn code(status: ExitStatus) -> ExitCode {
 }
 
 /// Everything in the log is in the home by now.
-fn remove_log(log: &Path) -> Outcome<()> {
-    std::fs::remove_dir_all(log).map_err(|error| {
+fn remove_log(log: &Path, held: &OwnedFd) -> Outcome<()> {
+    private::remove_directory(log, held).map_err(|error| {
         let what = format!("removing the empty log {}", log.display());
         Problem::new(Exit::Failed, what, error, "remove it by hand; the home is complete")
     })

@@ -288,3 +288,37 @@ fn a_second_run_is_told_who_serves_the_home_and_leaves_it_alone() {
     assert!(pids.iter().all(|pid| !holdfast_io::process::lives(pid.cast_unsigned())));
     assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x\n");
 }
+
+/// Whoever can rename what is above the home decides what has the name of the log at the end.
+#[test]
+fn a_run_removes_the_log_that_it_made_and_nothing_else_that_has_its_name() {
+    let fixture = Fixture::new();
+    let (log, precious) = (fixture.path("home.holdfast"), fixture.path("precious"));
+    fs::create_dir_all(precious.join("below")).unwrap();
+    fs::write(precious.join("below/kept"), "kept").unwrap();
+    let exchange = format!(
+        "echo x > {}/f; mv {log:?} {log:?}.away; mv {precious:?} {log:?}",
+        fixture.mount().display()
+    );
+    let ended = run(&fixture, &IN_MEMORY, &exchange);
+    let words = ["removing the empty log", "not what was made there", "the home is complete"];
+    ended.expect(1, &words);
+    assert_eq!(fs::read(log.join("below/kept")).unwrap(), b"kept");
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"x\n");
+}
+
+#[test]
+fn a_run_gives_its_own_home_back_and_says_where_it_is_by_then() {
+    let fixture = Fixture::new();
+    let (home, moved) = (fixture.home(), fixture.path("moved"));
+    fs::write(home.join("before"), "x").unwrap();
+    let before = seen(&home);
+    let exchange =
+        format!("echo x > {}/f; mv {home:?} {moved:?}; mkdir {home:?}", fixture.mount().display());
+    let ended = run(&fixture, &IN_MEMORY, &exchange);
+    ended.expect(0, &["moved while its command ran", moved.to_str().unwrap()]);
+    assert_eq!(fs::read(moved.join("f")).unwrap(), b"x\n");
+    let after = seen(&moved);
+    assert_eq!((after.mode, after.badge), (before.mode, before.badge));
+    assert_eq!(fs::read_dir(&home).unwrap().count(), 0);
+}

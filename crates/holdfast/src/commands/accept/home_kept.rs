@@ -18,6 +18,7 @@ use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes::rounded;
 use holdfast_config::{Config, VolumeConfig};
+use holdfast_io::private;
 use holdfast_io::real::RealFiles;
 use holdfast_log::{Foreseen, Log, Lsn, OpenError, words};
 use holdfast_machine::lock::{take_directory, take_home};
@@ -63,7 +64,7 @@ fn replace_log(name: &str, config: &Config, say: Say<'_>) -> Outcome<PutAside> {
     refuse_mount_point(volume)?;
     make_coming(name, volume, say)?;
     may_die_here();
-    let aside = put_aside(name, volume).inspect_err(|_| remove_coming(&volume.log))?;
+    let aside = put_aside(name, volume).inspect_err(|_| remove_coming(volume))?;
     may_die_here();
     coming_in(name, config)?;
     Ok(aside)
@@ -116,19 +117,30 @@ fn make_coming(name: &str, volume: &VolumeConfig, say: Say<'_>) -> Outcome<()> {
     }
     let what = format!("making the log of volume {name} in {}", coming.display());
     let files = RealFiles::from_fd(take_directory("log", &coming)?);
-    match Log::foresee(&files, None, &config) {
-        Ok(Foreseen { tail: Lsn::ZERO, .. }) => Ok(()),
-        _ => {
+    match is_unused(&files, volume) {
+        true => Ok(()),
+        false => {
             let why = "there is a log that was used, or that cannot be read";
             Err(Problem::new(Exit::Damaged, what, why, "move it away, then try again"))
         }
     }
 }
 
-/// The log that was to come is of no use where the other one stays.
-fn remove_coming(log: &Path) {
-    // What cannot be removed is taken by the next attempt.
-    let _ = std::fs::remove_dir_all(coming(log));
+fn is_unused(files: &RealFiles, volume: &VolumeConfig) -> bool {
+    let foreseen = Log::foresee(files, None, &volume.log_config());
+    matches!(foreseen, Ok(Foreseen { tail: Lsn::ZERO, .. }))
+}
+
+/// The log that was to come is of no use where the other one stays. What has its name by now may be
+/// another one, which has been used.
+fn remove_coming(volume: &VolumeConfig) {
+    let coming = coming(&volume.log);
+    let Ok(held) = take_directory("log", &coming) else { return };
+    let files = held.try_clone().map(RealFiles::from_fd);
+    if files.is_ok_and(|files| is_unused(&files, volume)) {
+        // What cannot be removed is taken by the next attempt.
+        let _ = private::remove_directory(&coming, held);
+    }
 }
 
 /// Gives the log that was made its place, where nothing is any more, and the home to it.

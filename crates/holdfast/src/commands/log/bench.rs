@@ -59,7 +59,7 @@ pub(super) fn bench(directory: &Path, seconds: f64, output: Output) -> Outcome<(
 type Measured<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 fn log(whole: &Path, background: Background) -> Measured<(AnyLog, Folder)> {
-    let folder = Folder::at(whole.join("log"));
+    let folder = Folder::new(whole.join("log"))?;
     let (log, _) =
         AnyLog::open_or_create(folder.path(), &Options::new().with_background(background))?;
     Ok((log, folder))
