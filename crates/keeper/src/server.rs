@@ -99,8 +99,9 @@ impl Held {
         }
     }
 
-    /// Removes the regions of volumes, also of one whose home was refused: what it is in the way of
-    /// may be another log in the place of this one. A served log goes on with its own.
+    /// Removes the regions of volumes that nobody needs, also of one whose home was refused: what
+    /// it is in the way of may be another log in the place of this one. A served log goes on with
+    /// its own.
     fn remove_needless_memory(&self, memories: &Memories) {
         for (of, directory) in self.orders.logs.iter().zip(&self.directories) {
             let (memory, medium) = (&of.log.memory, of.log.memory.medium());
@@ -110,12 +111,15 @@ impl Held {
                 continue;
             }
             // Another file there is somebody's, and tells nothing of what is held.
-            if !memories.leads_elsewhere(&medium) && RegionNote::has_needless(&log, memory) {
+            let is_here = !memories.leads_elsewhere(&medium);
+            let is_needless =
+                is_here && RegionNote::has_needless(&log, memory, &of.log.log_config());
+            if is_needless {
                 let removed = Region::remove(&medium);
                 let stays = |error| tracing::warn!(%error, "the memory stays there");
                 removed.unwrap_or_else(stays);
             }
-            memories.let_go(&medium, true);
+            memories.let_go(&medium, is_needless || !is_here);
         }
     }
 }

@@ -25,18 +25,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) const BADGE: &str = SHADOWED;
 
 /// The version that is written.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// Stands for what nobody noted.
 const UNKNOWN: &str = "?";
 
 /// Longest badge that is read.
-const BADGE_BYTES_MAX: usize = 256;
+const BADGE_BYTES_MAX: usize = 320;
 
 /// How far the barrier is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Barrier {
     /// Anybody who may enters the home.
+    #[default]
     Open,
     /// Being raised, or lowered: the home has these bits, or none.
     Moving(u32),
@@ -45,7 +46,7 @@ pub enum Barrier {
 }
 
 /// What the attribute says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Badge {
     /// The log that the home belongs to, in hexadecimal digits.
     pub identity: String,
@@ -72,24 +73,15 @@ pub struct Badge {
     /// been touched by its volume; noted a moment late. Nanoseconds since 1970, 0 where nobody
     /// noted it.
     pub noted_ns: i64,
+    /// Drawn when the two were brought together: tells this home from one that a copy of the log
+    /// was brought together with. Nothing where nobody noted it.
+    pub branch: Option<String>,
 }
 
 impl Badge {
     /// That of a home that a log with this identity has just got.
     pub(crate) fn new(identity: [u8; 16], generation: u64) -> Badge {
-        let (barrier, alone_since_ns, accepted_ns, log_end) = (Barrier::Open, 0, 0, 0);
-        let (identity, noted_ns, applied, birth) = (hex(identity), 0, None, None);
-        Badge {
-            identity,
-            generation,
-            barrier,
-            alone_since_ns,
-            accepted_ns,
-            log_end,
-            applied,
-            birth,
-            noted_ns,
-        }
+        Badge { identity: hex(identity), generation, ..Badge::default() }
     }
 
     pub(super) fn text(&self) -> String {
@@ -101,7 +93,8 @@ impl Badge {
         let Badge { identity, generation, alone_since_ns, accepted_ns, log_end, .. } = self;
         let applied = self.applied.map_or(UNKNOWN.to_owned(), |it| it.to_string());
         let birth = self.birth.as_deref().unwrap_or(UNKNOWN);
-        let ends = format!("{log_end} {} {applied} {birth}", self.noted_ns);
+        let branch = self.branch.as_deref().unwrap_or(UNKNOWN);
+        let ends = format!("{log_end} {} {applied} {birth} {branch}", self.noted_ns);
         format!("{VERSION} {identity} {generation} {barrier} {alone_since_ns} {accepted_ns} {ends}")
     }
 
@@ -122,7 +115,9 @@ impl Badge {
             UNKNOWN => None,
             word => Some(word.parse().ok()?),
         };
-        let birth = since(4).filter(|word| *word != UNKNOWN).map(str::to_owned);
+        let known = |word: &&str| *word != UNKNOWN;
+        let birth = since(4).filter(known).map(str::to_owned);
+        let branch = since(5).filter(known).map(str::to_owned);
         Some(Badge {
             identity,
             generation,
@@ -133,6 +128,7 @@ impl Badge {
             applied,
             birth,
             noted_ns,
+            branch,
         })
     }
 

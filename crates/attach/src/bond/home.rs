@@ -15,7 +15,8 @@ use holdfast_config::VolumeConfig;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes::rounded;
-use holdfast_io::Files;
+use holdfast_io::real::RealEntropy;
+use holdfast_io::{Entropy, Files};
 use holdfast_log::{Foreseen, Log, OpenError};
 use holdfast_machine::advice::cure;
 use holdfast_volume::Told;
@@ -57,6 +58,12 @@ pub(crate) struct HomeNote {
     /// badge, whatever else the note says.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_unknown: bool,
+    /// Drawn when the two were brought together, as in the badge.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// That of the badge of the generation before.
+    #[serde(default)]
+    pub branch_before: Option<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -130,6 +137,9 @@ pub(crate) enum Fault {
     OtherLog(String),
     /// It is a copy from when the two had been brought together less often.
     OlderCopy(u64),
+    /// It was brought together with a copy of the log, or is a copy of what it was with the log
+    /// before the two were put back.
+    OtherBranch(u64),
     /// The log is: the home was brought together with it this often.
     OlderLog(u64),
     /// The log ends here, and its home has been where it went on to there.
@@ -187,17 +197,32 @@ fn judge_badge(badge: &Badge, note: &HomeNote, found: &Found) -> Result<(), Faul
     if badge.generation > note.generation && !note.is_unknown {
         return Err(Fault::OlderLog(badge.generation));
     }
-    let oldest = note.generation - u64::from(note.is_begun);
-    if !note.is_complete && !note.is_unknown && badge.generation < oldest {
-        return Err(Fault::OlderCopy(badge.generation));
-    }
     if !note.is_complete && found.is_copy {
         return Err(Fault::Copied);
+    }
+    let oldest = note.generation - u64::from(note.is_begun);
+    let is_known = !note.is_complete && !note.is_unknown;
+    if is_known && badge.generation < oldest {
+        return Err(Fault::OlderCopy(badge.generation));
+    }
+    if is_known && !is_of_branch(badge, note) {
+        return Err(Fault::OtherBranch(badge.generation));
     }
     match badge.barrier {
         Barrier::Closed(_) if mode != 0 => Err(Fault::Entered(mode)),
         _ => Ok(()),
     }
+}
+
+/// Whether a home wears what the log gave it. Its number alone does not tell: two copies of a log
+/// count on from the same.
+fn is_of_branch(badge: &Badge, note: &HomeNote) -> bool {
+    let given = match badge.generation < note.generation {
+        true => &note.branch_before,
+        false => &note.branch,
+    };
+    // An earlier version drew none.
+    given.is_none() || *given == badge.branch
 }
 
 /// A log and the home that was opened for it.
@@ -264,18 +289,24 @@ impl<'a> Bond<'a> {
 
     /// How much of the log its home does not have, at most, if that can be told.
     pub fn unapplied_bytes(&self) -> Option<u64> {
-        self.foresee().ok().map(|log| unapplied(&log))
+        self.foresee().ok().map(|log| self.unapplied(&log))
     }
 
     /// How much of the log its home does not have, for people.
     pub fn describe_unapplied(&self) -> String {
         match self.foresee() {
             Ok(log) => {
-                let bytes = rounded(unapplied(&log));
+                let bytes = rounded(self.unapplied(&log));
                 format!("up to {bytes} of the log are still to be applied")
             }
             Err(error) => format!("what of the log is still to be applied cannot be told: {error}"),
         }
+    }
+
+    /// Of a log that has come home as a whole nothing is, whatever its last marks say.
+    fn unapplied(&self, log: &Foreseen) -> u64 {
+        let behind = log.tail.get().saturating_sub(log.released.get());
+        if self.is_complete() { 0 } else { behind }
     }
 
     /// The home says that it is complete, and the log does not: one of them may be an older copy.
@@ -381,6 +412,7 @@ impl<'a> Bond<'a> {
             return self.put(&note);
         }
         let generation = self.last_generation() + 1;
+        let (branch, worn) = (Some(drawn()), self.found.badge.clone());
         let note = HomeNote {
             format: FORMAT,
             identity: hex(self.identity),
@@ -392,11 +424,13 @@ impl<'a> Bond<'a> {
             place: self.found.place.clone(),
             boot: self.boot.id.clone(),
             is_unknown: false,
+            branch: branch.clone(),
+            branch_before: worn.and_then(|badge| badge.branch),
         };
         self.put(&note)?;
         let badge = kept.unwrap_or_else(made);
         let alone_since_ns = self.alone_since_ns(&badge);
-        let worn = self.wearer.wear(Badge { generation, alone_since_ns, ..badge });
+        let worn = self.wearer.wear(Badge { generation, alone_since_ns, branch, ..badge });
         let has_badge = worn.map_err(|error| {
             let what = format!("giving {} the badge of volume {}", self.home.display(), self.name);
             Problem::new(Exit::Failed, what, error, "nothing is lost; mend the home's disk")
@@ -483,6 +517,10 @@ impl<'a> Bond<'a> {
                 "{home} is an older copy of the home, of attachment {generation}, and the log was \
                  at {noted} with it"
             ),
+            Fault::OtherBranch(generation) => format!(
+                "{home} is as a copy of this log left it: attachment {generation} of the two was \
+                 another one here"
+            ),
             Fault::OlderLog(generation) => format!(
                 "{home} is newer than this log: the two were brought together {generation} times, \
                  and this is a copy of the log from attachment {noted}"
@@ -521,6 +559,11 @@ impl<'a> Bond<'a> {
             Fault::OlderCopy(_) | Fault::Behind { .. } => {
                 format!("put the newest one back; {right}")
             }
+            Fault::OtherBranch(_) => format!(
+                "put back the home that was served with this log, or the log that goes with this \
+                 one; or `holdfast volume accept {name} --keep home` goes on with this home as it \
+                 is, and puts the log aside"
+            ),
             Fault::OlderLog(_) | Fault::ShorterLog { .. } => {
                 format!("put the newest log back; {}", choose(name))
             }
@@ -551,16 +594,19 @@ impl Ends {
     }
 }
 
-fn unapplied(log: &Foreseen) -> u64 {
-    log.tail.get().saturating_sub(log.released.get())
-}
-
 /// How to choose between a home that somebody changed and a log that has other changes of it.
 pub fn choose(name: &str) -> String {
     format!(
         "nothing was applied; `holdfast volume accept {name} --keep log` applies the log over it, \
          and `--keep home` puts the log aside"
     )
+}
+
+/// No other attachment has it.
+fn drawn() -> String {
+    let mut bytes = [0; 8];
+    RealEntropy.fill(&mut bytes);
+    format!("{:016x}", u64::from_le_bytes(bytes))
 }
 
 /// A moment by which what this process is at has its time too.
@@ -624,10 +670,11 @@ fn note_of(
     if badge.is_none() && (!was_served || wearer.can_wear()) {
         return Ok(None);
     }
+    let branch = badge.as_ref().and_then(|badge| badge.branch.clone());
     let (has_badge, generation) = (badge.is_some(), badge.map_or(1, |badge| badge.generation));
     let (path, place) = (path.to_owned(), found.place);
     let note = unknown(identity)?;
-    Ok(Some(HomeNote { has_badge, generation, path, place, is_unknown: false, ..note }))
+    Ok(Some(HomeNote { has_badge, generation, path, place, is_unknown: false, branch, ..note }))
 }
 
 /// The note of a log whose home nobody knows.
@@ -643,6 +690,8 @@ fn unknown(identity: [u8; 16]) -> io::Result<HomeNote> {
         place: Place { is_device: false, number: 0, serial: String::new() },
         boot: Boot::current()?.id,
         is_unknown: true,
+        branch: None,
+        branch_before: None,
     })
 }
 

@@ -18,7 +18,7 @@ use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes::rounded;
 use holdfast_io::Files;
 use holdfast_io::real::RealFiles;
-use holdfast_log::Log;
+use holdfast_log::{Log, LogConfig};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -211,13 +211,19 @@ impl RegionNote {
     }
 
     /// [`Self::is_drained`], and what has the name of that memory is of the log and is no longer
-    /// needed.
-    pub fn has_needless(files: &dyn Files, memory: &MemoryConfig) -> bool {
+    /// needed: the home has all of it, or the log's disk has, as it was read. Otherwise it may be
+    /// the only whole copy of what the home lacks.
+    pub fn has_needless(files: &dyn Files, memory: &MemoryConfig, config: &LogConfig) -> bool {
         let Ok(Note::Found(note)) = RegionNote::of(files) else { return false };
         let is_its_own = |seen: &Observation| hex(seen.identity) == note.identity;
+        let is_read = |tail: u64| {
+            Log::foresee(files, None, config).is_ok_and(|alone| alone.tail.get() >= tail)
+        };
+        let is_elsewhere = |seen: &Observation| {
+            seen.dirty_bytes() == 0 && (seen.unapplied_bytes() == 0 || is_read(seen.tail))
+        };
         note.tells_all_of(memory)
-            && observe(&memory.medium())
-                .is_ok_and(|seen| is_its_own(&seen) && seen.dirty_bytes() == 0)
+            && observe(&memory.medium()).is_ok_and(|seen| is_its_own(&seen) && is_elsewhere(&seen))
     }
 
     /// Says that the log's newest bytes may be in this memory from now on.

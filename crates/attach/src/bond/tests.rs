@@ -6,11 +6,17 @@ use super::home::{self, Fault, Found, HomeNote, Place};
 use super::lent;
 use super::note::{get, put};
 use super::region::{self, Gone, RegionNote};
+use holdfast_config::MemoryConfig;
 use holdfast_config::claims::{Class, MediumKind};
+use holdfast_config::sizes::Size;
 use holdfast_format_docs::Tables;
-use holdfast_io::real::RealFiles;
+use holdfast_io::real::{RealClock, RealFiles};
+use holdfast_log::{Log, LogConfig};
+use holdfast_memory::{Region, RegionSpec};
 use std::collections::BTreeSet;
-use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::{fs, io};
 
 const LOG: [u8; 16] = [7; 16];
 
@@ -30,6 +36,8 @@ fn home_note() -> HomeNote {
         place: place(),
         boot: "a".into(),
         is_unknown: false,
+        branch: None,
+        branch_before: None,
     }
 }
 
@@ -82,6 +90,24 @@ fn a_death_while_the_two_are_brought_together_refuses_nothing() {
 }
 
 #[test]
+fn a_home_that_a_copy_of_the_log_was_brought_together_with_is_refused() {
+    let word = |branch: &str| Some(branch.to_owned());
+    let of = |generation, branch: &str| {
+        found(Some(Badge { branch: word(branch), ..Badge::new(LOG, generation) }))
+    };
+    let own = HomeNote { branch: word("own"), branch_before: word("before"), ..home_note() };
+    assert_eq!(judge_home(&Note::Found(own.clone()), &of(5, "own")), Ok(()));
+    assert_eq!(judge_home(&Note::Found(own.clone()), &of(5, "other")), Err(Fault::OtherBranch(5)));
+    let begun = Note::Found(HomeNote { is_begun: true, ..own.clone() });
+    assert_eq!(judge_home(&begun, &of(4, "before")), Ok(()));
+    assert_eq!(judge_home(&begun, &of(4, "other")), Err(Fault::OtherBranch(4)));
+    assert_eq!(judge_home(&begun, &of(5, "own")), Ok(()));
+    // What has come home as a whole may go on with any home that was the log's.
+    let complete = Note::Found(HomeNote { is_complete: true, ..own });
+    assert_eq!(judge_home(&complete, &of(5, "other")), Ok(()));
+}
+
+#[test]
 fn an_older_copy_of_a_complete_home_may_be_used() {
     let note = Note::Found(HomeNote { is_complete: true, ..home_note() });
     assert_eq!(judge_home(&note, &found(Some(Badge::new(LOG, 3)))), Ok(()));
@@ -94,6 +120,9 @@ fn a_copy_of_a_home_that_lacks_something_is_refused_and_one_of_a_complete_home_i
     assert_eq!(judge_home(&Note::Found(home_note()), &copied), Err(Fault::Copied));
     let complete = HomeNote { is_complete: true, ..home_note() };
     assert_eq!(judge_home(&Note::Found(complete), &copied), Ok(()));
+    // Also if it is an older one: no home that knows its files by other numbers can be accepted.
+    let older = Found { is_copy: true, ..found(Some(Badge::new(LOG, 3))) };
+    assert_eq!(judge_home(&Note::Found(home_note()), &older), Err(Fault::Copied));
 }
 
 #[test]
@@ -191,4 +220,51 @@ fn a_file_beside_a_log_is_whole_or_not_believed() {
         let read = get::<RegionNote>(&files, "region").unwrap();
         assert_eq!(read, Note::Unreadable, "byte {at}");
     }
+}
+
+/// A log whose disk has been given everything, and the memory that has it too.
+fn drained_log(folder: &Path, payload: &[u8]) -> MemoryConfig {
+    let log = folder.join("log");
+    fs::create_dir(&log).unwrap();
+    let files = Arc::new(RealFiles::open(&log).unwrap());
+    let config = LogConfig::in_ring(8 << 20, 4 << 20, 4);
+    Log::create(&*files, LOG, &config).unwrap();
+    let path = Some(folder.join("region"));
+    let memory = MemoryConfig { medium: MediumKind::File, size: Size(8 << 20), path };
+    let spec = RegionSpec { ring_bytes: 8 << 20, roster_bytes: 4 << 20, identity: LOG };
+    let region = Arc::new(Region::create(&memory.medium(), &spec).unwrap());
+    let (log, _) = Log::open(files.clone(), region, Arc::new(RealClock), config).unwrap();
+    log.append(1, &[payload]).unwrap();
+    log.close().unwrap();
+    let path = memory.path.clone();
+    let note = RegionNote { medium: MediumKind::File, path, drained: true, ..region_note() };
+    put(&*files, "region", &note).unwrap();
+    memory
+}
+
+#[test]
+fn memory_is_needless_where_the_disk_has_what_the_home_lacks_and_was_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let payload = [0x5a; 1000];
+    let memory = drained_log(folder.path(), &payload);
+    let files = RealFiles::open(&folder.path().join("log")).unwrap();
+    let is_needless =
+        || RegionNote::has_needless(&files, &memory, &LogConfig::in_ring(8 << 20, 4 << 20, 4));
+    assert!(is_needless());
+    let segment = |entry: io::Result<fs::DirEntry>| {
+        let path = entry.unwrap().path();
+        let bytes = fs::read(&path).unwrap();
+        let at = bytes.windows(payload.len()).position(|it| it == payload)?;
+        Some((path, bytes, at))
+    };
+    let mut entries = fs::read_dir(folder.path().join("log")).unwrap();
+    let (path, mut bytes, at) = entries.find_map(segment).expect("the disk has it");
+    bytes[at + 500] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    assert!(!is_needless(), "memory alone has it whole");
+    bytes[at + 500] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    assert!(is_needless());
+    fs::write(&path, vec![0; bytes.len()]).unwrap();
+    assert!(!is_needless(), "memory alone has it");
 }

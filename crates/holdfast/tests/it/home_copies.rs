@@ -296,3 +296,73 @@ fn a_copied_home_that_is_accepted_once_is_whole_at_the_next_attachment() {
     assert_eq!(fs::read(fixture.home().join("39")).unwrap(), b"before");
     assert_eq!(fs::read(fixture.home().join("after")).unwrap(), b"2");
 }
+
+/// A copy of the whole file system, and one of the log, are as good as the volume that they were
+/// made of: each goes on by itself.
+#[test]
+fn a_home_that_a_copy_of_the_log_has_served_is_refused_by_the_log() {
+    let mut fixture = Fixture::new();
+    fixture.reconfigure("[\"process\"]", "[\"process\", \"os\", \"power\"]");
+    let (image, backup) = (fixture.path("image"), fixture.path("image.old"));
+    fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
+    run("mkfs.ext4", &[Path::new("-qF"), &image]);
+    let (device, home) = on_a_disk(&mut fixture, &image);
+    let changed = |fixture: &Fixture, day: &str| {
+        for number in 0..10 {
+            write_synced(&fixture.mount().join(format!("{day}-{number}")), day);
+        }
+    };
+    fixture.serve();
+    changed(&fixture, "before");
+    assert_eq!(fixture.stop(), Some(0));
+    drop(device);
+    run("cp", &[&image, &backup]);
+    let old_log = fixture.path("log.old");
+    copy(&fixture.log(), &old_log);
+    let device = mounted(&image, &fixture.path("disk"));
+    fixture.serve();
+    changed(&fixture, "one");
+    wait_until_home(&fixture, &home, ("one-9", "one"));
+    fixture.kill_all();
+    drop(device);
+    // Both are restored, and go on; then the home of before the restore comes back.
+    fs::remove_file(&fixture.region).unwrap();
+    fs::remove_dir_all(fixture.log()).unwrap();
+    fs::rename(&old_log, fixture.log()).unwrap();
+    let device = mounted(&backup, &fixture.path("disk"));
+    fixture.serve();
+    changed(&fixture, "other");
+    fixture.kill_all();
+    drop(device);
+    let device = mounted(&image, &fixture.path("disk"));
+    let words = ["as a copy of this log left it", "accept v --keep home"];
+    fixture.try_to_serve().expect("it is refused").expect(6, &words);
+    fixture.holdfast(&["volume", "check", NAME]).expect(6, &words);
+    drop(device);
+    let _device = mounted(&backup, &fixture.path("disk"));
+    fixture.serve();
+    assert_eq!(fixture.stop(), Some(0), "{}", fixture.keeper_log());
+    for name in ["before-9", "other-0", "other-9"] {
+        assert!(home.join(name).exists(), "{name}");
+    }
+    assert!(!home.join("one-0").exists());
+}
+
+#[test]
+fn an_older_copy_that_was_made_file_by_file_is_told_what_can_be_done_with_it() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    write_synced(&fixture.mount().join("f"), "1");
+    wait_until_home(&fixture, &fixture.home(), ("f", "1"));
+    fixture.kill_all();
+    copy(&fixture.home(), &fixture.path("copy"));
+    fixture.serve();
+    fixture.kill_all_after(|mount| write_synced(&mount.join("f"), "2"));
+    fs::rename(fixture.home(), fixture.path("right")).unwrap();
+    fs::rename(fixture.path("copy"), fixture.home()).unwrap();
+    let words = ["made file by file", "accept v --keep home"];
+    fixture.holdfast(&["volume", "check", NAME]).expect(6, &words);
+    fixture.holdfast(&["volume", "accept", NAME, "--keep", "home"]).succeeded();
+    fixture.holdfast(&["umount", NAME]).succeeded();
+    assert_eq!(fs::read(fixture.home().join("f")).unwrap(), b"1");
+}
