@@ -224,7 +224,11 @@ impl Place {
         let is_on_its_device = unasked::device_of(&seen) == self.home.st_dev;
         match self.is_directory {
             true if is_on_its_device => {
-                let is_below = fs::read_link(link).is_ok_and(|to| to.starts_with(&self.path));
+                let is_below = match fs::read_link(link) {
+                    Ok(to) => to.starts_with(&self.path),
+                    // A name that is too long to be told may be one below the home.
+                    Err(error) => error.kind() == io::ErrorKind::InvalidFilename,
+                };
                 (!is_below).then(|| elsewhere(&seen));
                 is_below
             }

@@ -8,6 +8,8 @@ descriptors, directory: a thread has it open, or stands in it, with a table or a
 leader: as `descriptors`, and the first thread has ended.
 mount: a thread has a mount namespace of its own, in which the directory is mounted elsewhere.
 mapped: has one of its files mapped, and its first thread has ended.
+deep directory, deep file, deep place, deep map: has one open, stands in one, or has one mapped,
+whose path is longer than the kernel tells.
 none: keeps nothing of it, but as many threads that share everything.
 Says that it has it, and ends with its standard input.
 """
@@ -83,6 +85,25 @@ elif way == "overlay":
     holds()
 elif way == "lower":
     overlay(f":{directory}")
+    holds()
+elif way.startswith("deep "):
+    os.chdir(directory)
+    for _ in range(30):
+        os.mkdir("n" * 200)
+        os.chdir("n" * 200)
+    if way == "deep directory":
+        held = os.open(".", os.O_RDONLY)
+    else:
+        held = os.open("file", os.O_CREAT | os.O_RDWR)
+        os.ftruncate(held, 4096)
+    if way == "deep map":
+        # Python would keep a descriptor of its own beside what is mapped.
+        libc.mmap.restype = ctypes.c_void_p
+        libc.mmap(None, ctypes.c_size_t(4096), mmap.PROT_READ, mmap.MAP_SHARED, held, 0)
+    if way in ("deep place", "deep map"):
+        os.close(held)
+    if way != "deep place":
+        os.chdir("/")
     holds()
 elif way == "mapped":
     file = os.open(f"{directory}/mapped", os.O_CREAT | os.O_RDWR)

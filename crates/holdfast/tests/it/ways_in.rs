@@ -85,6 +85,11 @@ fn a_thread_that_has_something_of_the_home_for_itself_is_refused_by_name() {
 }
 
 #[test]
+fn who_has_something_of_the_home_whose_path_cannot_be_told_is_refused_by_name() {
+    is_refused(&["deep directory", "deep file", "deep place", "deep map"], &[]);
+}
+
+#[test]
 fn who_has_something_beside_the_home_in_a_mount_that_is_nowhere_has_nothing_of_it() {
     let mut fixture = with_a_users_directory();
     let beside = fixture.path("elsewhere");

@@ -4,10 +4,12 @@
 //! Never: opens, stats or lists anything below a mount point.
 
 use crate::processes::{BRIEF, Process, ask_all, is_trusted_process};
+use crate::unasked;
 use holdfast_client::protocol::DISK_PREFIX;
 use holdfast_config::VolumeConfig;
 use holdfast_io::{Shown, process};
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -198,7 +200,14 @@ struct Used {
 
 impl Used {
     fn is_used_by(&self, process: &Process) -> bool {
-        let below = |link: &Path| std::fs::read_link(link).is_ok_and(|to| self.has(&to));
+        let below = |link: &Path| match std::fs::read_link(link) {
+            Ok(to) => self.has(&to),
+            // Its name is too long to be told; on which mount it is, is not.
+            Err(error) if error.kind() == ErrorKind::InvalidFilename => {
+                unasked::behind(link).is_some_and(|seen| Some(seen.stx_mnt_id) == self.number)
+            }
+            Err(_) => false,
+        };
         let is_open = |link: PathBuf| {
             let info = process.at("fdinfo").join(link.file_name().unwrap_or_default());
             below(&link) && self.is_of(&info)
