@@ -192,6 +192,13 @@ impl Config {
         logs.chain(volumes).chain(disks).chain(tables)
     }
 
+    /// Where anybody listens, with its section and key.
+    pub fn sockets(&self) -> impl Iterator<Item = (String, &Path)> {
+        const KEYS: [&str; 3] = ["socket", "nbd", "vhost-user"];
+        let is_socket = |key: &str| KEYS.iter().any(|kind| key.ends_with(kind));
+        self.paths().into_iter().filter(move |(key, _)| is_socket(key))
+    }
+
     /// Two that share a directory would each apply, or take, what is the other's.
     fn check_no_path_twice(&self) -> Result<(), String> {
         let mut seen: BTreeMap<&Path, String> = BTreeMap::new();

@@ -93,13 +93,14 @@ pub fn take_home_to_serve(what: &str, name: &str, config: &Config) -> Outcome<Ow
     let volume = config.volume(name)?;
     clear_mount_point(name, volume, what)?;
     let home = take_free_home(what, name, config)?;
-    check_ways(name, volume, &home, what)?;
+    check_ways(name, config, &home, what)?;
     Ok(home)
 }
 
 /// What is refused for the ways to the volume, whatever is in it.
-pub fn check_ways(name: &str, volume: &VolumeConfig, home: &OwnedFd, what: &str) -> Outcome<()> {
-    holdfast_machine::places::check(name, volume)?;
+pub fn check_ways(name: &str, config: &Config, home: &OwnedFd, what: &str) -> Outcome<()> {
+    holdfast_machine::places::check(name, config)?;
+    let volume = config.volume(name)?;
     check_users(volume, home, what)?;
     check_driver(&format!("volume {name}"), volume.ublk)?;
     match &volume.mount {

@@ -10,7 +10,8 @@ use crate::mounts::point::check_way;
 use crate::mounts::{Mount, all_mounts, leads_to, mounted_at};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
-use holdfast_config::{Address, VolumeConfig};
+use holdfast_config::{Address, Config, VolumeConfig};
+use std::iter::once;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -55,8 +56,10 @@ impl Place {
     }
 }
 
-/// Refuses a volume that would keep, or cover, what it is made of.
-pub fn check(name: &str, volume: &VolumeConfig) -> Outcome<()> {
+/// Refuses a volume that would keep, or cover, what it is made of, or a socket of this
+/// configuration: whoever listens there would use the volume, and it could not be given back.
+pub fn check(name: &str, config: &Config) -> Outcome<()> {
+    let volume = config.volume(name)?;
     let what = format!("looking where volume {name} lies");
     let is_free = |point: &&Path| mounted_at(point).is_none_or(|mount| !mount.is_ours());
     let point = volume.mount.as_deref().filter(is_free);
@@ -73,6 +76,12 @@ pub fn check(name: &str, volume: &VolumeConfig) -> Outcome<()> {
             if part.is_in(folder) {
                 return Err(inside(name, key, path, around, &folder.path));
             }
+        }
+    }
+    for (key, path) in config.sockets() {
+        let socket = place(path);
+        if let Some((around, folder)) = once(&home).chain(&mount).find(|it| socket.is_in(&it.1)) {
+            return Err(inside(name, &key, path, around, &folder.path));
         }
     }
     match (&mount, &volume.mount) {

@@ -80,7 +80,7 @@ pub(super) fn check(config: &Config, name: &str, output: Output) -> Outcome<()> 
     refuse_strange(&format!("checking volume {name}"), (&volume.home, &home))?;
     let files = RealFiles::from_fd(take_log_of(name, volume)?);
     let check = Check { name, volume, files };
-    check_ways(name, volume, &home, &format!("checking volume {name}"))?;
+    check_ways(name, config, &home, &format!("checking volume {name}"))?;
     check.block_cache(&home)?;
     check.home(&home)?;
     let mut progress = Progress::new();

@@ -27,7 +27,7 @@ use holdfast_machine::mounts::our_mount_of;
 use holdfast_machine::threads::during;
 use holdfast_memory::Medium;
 use holdfast_process::cached;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -60,7 +60,7 @@ pub(super) fn refuse_unmakable(name: &str, config: &Config) -> Outcome<()> {
 }
 
 fn take_to_make(name: &str, config: &Config) -> Outcome<OwnedFd> {
-    holdfast_machine::places::check(name, config.volume(name)?)?;
+    holdfast_machine::places::check(name, config)?;
     take_free_home(&format!("making volume {name}"), name, config)
 }
 
@@ -181,8 +181,12 @@ pub(super) fn make_log_in(
         Problem::new(Exit::Failed, what.clone(), error, remedy)
     };
     let missing = MadeDirectories::missing(directory);
-    private::directory(directory)
-        .map_err(|error| failed(&error, "make the directory, or correct log"))?;
+    private::directory(directory).map_err(|error| match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            failed(&error, &format!("{}, then make it again", cure(&error, THE_DISK)))
+        }
+        _ => failed(&error, "make the directory, or correct log"),
+    })?;
     let files = RealFiles::from_fd(take_directory("log", directory)?);
     let mut identity = [0; 16];
     RealEntropy.fill(&mut identity);

@@ -189,3 +189,33 @@ fn a_log_or_region_inside_the_home_is_refused_however_the_path_is_written() {
     rustix::mount::unmount(&bound, rustix::mount::UnmountFlags::DETACH).unwrap();
     assert_eq!(fs::read_dir(home.join("sub")).unwrap().count(), 0);
 }
+
+#[test]
+fn a_socket_inside_the_home_or_the_mount_is_refused_whoever_would_listen_there() {
+    let mut fixture = Fixture::made();
+    let text = fixture.config_text();
+    fs::create_dir(fixture.home().join("run")).unwrap();
+    fs::create_dir(fixture.mount().join("run")).unwrap();
+    for (around, folder) in [("home", fixture.home()), ("mount", fixture.mount())] {
+        let inside = folder.join("run/socket");
+        let disk = format!(
+            "\n[disk.d]\nsize = \"1MiB\"\nnbd = [\"unix:{}\"]\n\
+             memory = {{ medium = \"shm\", path = \"{}-d\" }}\nmust_survive = [\"process\"]\n",
+            inside.display(),
+            fixture.region.display()
+        );
+        let elsewhere =
+            |from: &str| text.replace(&format!("{:?}", fixture.path(from)), &format!("{inside:?}"));
+        let of_server = elsewhere("run/server.sock");
+        for config in [elsewhere("run/control.sock"), of_server, text.clone() + &disk] {
+            assert_ne!(config, text);
+            fixture.configure(&config);
+            let words = ["lies inside", around, "outside"];
+            fixture.holdfast(&["volume", "check", NAME]).expect(2, &words);
+            // A keeper that has a disk as well goes on with that.
+            if !config.contains("[disk.") {
+                fixture.try_to_serve().expect("it is refused").expect(2, &words);
+            }
+        }
+    }
+}
