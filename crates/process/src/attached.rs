@@ -22,7 +22,7 @@ use holdfast_config::sizes::rounded;
 use holdfast_io::Files;
 use holdfast_io::real::{RealClock, RealFiles};
 use holdfast_keeper::orders::Server;
-use holdfast_log::{CommitError, CommitLog, Log, Marks, OpenError, words};
+use holdfast_log::{CommitError, CommitLog, Log, Marks, OpenError, ReadError, words};
 use holdfast_machine::found::on_storage_of;
 use holdfast_memory::{AttachError, Region};
 use holdfast_volume::words::PLEDGE;
@@ -306,6 +306,9 @@ impl Parts {
     pub(super) fn give_back(&self, mut opened: Opened) -> Outcome<()> {
         let failed = |error| match error {
             CleanError::Log(error) => self.commit_problem("giving back", &error),
+            CleanError::Read(error @ ReadError::Damaged(_)) => {
+                self.damage_problem("giving back", &error)
+            }
             error => {
                 let remedy = "nothing is lost; mend the cause, then mount and unmount it again";
                 Problem::new(Exit::Failed, self.what("giving back"), error, remedy)

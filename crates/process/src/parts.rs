@@ -20,7 +20,7 @@ use holdfast_config::{VolumeConfig, Way};
 use holdfast_io::Files;
 use holdfast_io::real::{RealFiles, RootNotes};
 use holdfast_keeper::orders::Server;
-use holdfast_log::{CommitError, OpenError};
+use holdfast_log::{CommitError, OpenError, ReadError};
 use holdfast_machine::advice::cure;
 use holdfast_machine::lock::{take_directory, take_home};
 use holdfast_volume::{CleanError, VolumeError};
@@ -115,6 +115,9 @@ impl Parts {
         match error {
             VolumeError::Log(error) => self.log_problem(&error),
             VolumeError::Clean(CleanError::Log(error)) => self.commit_problem("opening", &error),
+            VolumeError::Clean(CleanError::Read(error @ ReadError::Damaged(_))) => {
+                self.damage_problem("opening", &error)
+            }
             VolumeError::Record(..) => Problem::new(
                 Exit::Damaged,
                 self.what("opening"),
@@ -136,6 +139,16 @@ impl Parts {
                 Problem::new(Exit::Failed, self.what("opening"), error, self.or_skip(remedy))
             }
         }
+    }
+
+    /// What memory has lost, and the log's disk does not have either.
+    pub(super) fn damage_problem(&self, doing: &str, error: &ReadError) -> Problem {
+        let remedy = format!(
+            "what is damaged in memory and on the log's disk is lost, all else is kept: `holdfast \
+             volume check {}` says where, and what to do",
+            self.name
+        );
+        Problem::new(Exit::Damaged, self.what(doing), error, remedy)
     }
 
     /// A remedy, with the one that gives up a change that the home refuses, if it is stuck at one.

@@ -62,9 +62,18 @@ pub(super) fn bind(path: &Path, mode: u32) -> io::Result<UnixListener> {
 /// root, or the owner of the folder: others may make names there, too.
 ///
 /// # Errors
-/// As the system says; `PermissionDenied` with a [`super::Refusal`] for somebody else.
+/// As the system says; `PermissionDenied` with a [`super::Refusal`] for somebody else;
+/// `Unsupported` for who is in another namespace of processes.
 pub fn check_listener(path: &Path, connection: impl AsFd) -> io::Result<()> {
-    let user = socket_peercred(&connection)?.uid.as_raw();
+    let user = socket_peercred(&connection).map_err(|error| match error.raw_os_error() {
+        // The kernel has no number for a process that is not to be seen.
+        0 => io::Error::new(
+            io::ErrorKind::Unsupported,
+            "who listens there is not to be seen from this namespace of processes",
+        ),
+        _ => error.into(),
+    })?;
+    let user = user.uid.as_raw();
     let folder = path.parent().and_then(|folder| std::fs::metadata(folder).ok());
     match is_trusted(user) || folder.is_some_and(|found| found.uid() == user) {
         true => Ok(()),
