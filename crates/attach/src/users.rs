@@ -19,7 +19,7 @@ use holdfast_machine::processes::{Answer, HELD_UP, LONG, Process, ask, ask_all};
 use holdfast_machine::unasked;
 use nowhere::{Nowhere, unseen};
 use reach::Reach;
-use rustix::fs::{FileType, Mode, OFlags, Stat, Statx, fstat, makedev, open};
+use rustix::fs::{FileType, Mode, OFlags, Stat, Statx, fstat, makedev, open, openat};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -226,8 +226,10 @@ impl Place {
             true if is_on_its_device => {
                 let is_below = match fs::read_link(link) {
                     Ok(to) => to.starts_with(&self.path),
-                    // A name that is too long to be told may be one below the home.
-                    Err(error) => error.kind() == io::ErrorKind::InvalidFilename,
+                    Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
+                        self.may_be_above(link, &seen)
+                    }
+                    Err(_) => false,
                 };
                 (!is_below).then(|| elsewhere(&seen));
                 is_below
@@ -238,6 +240,28 @@ impl Place {
             }
             false => is_on_its_device && seen.stx_ino == self.home.st_ino,
         }
+    }
+
+    /// Whether the home is above a directory whose name is too long to be told. What is above a
+    /// file nobody can tell.
+    fn may_be_above(&self, link: &Path, seen: &Statx) -> bool {
+        if FileType::from_raw_mode(seen.stx_mode.into()) != FileType::Directory {
+            return true;
+        }
+        let how = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let Ok(mut here) = open(link, how, Mode::empty()) else { return true };
+        let of = |found: Stat| (found.st_dev, found.st_ino);
+        let id = |directory: &OwnedFd| fstat(directory).ok().map(of);
+        let (mut at, home) = (id(&here), Some(of(self.home)));
+        while at != home {
+            let Ok(above) = openat(&here, "..", how, Mode::empty()) else { return true };
+            let next = id(&above);
+            if next == at {
+                return false;
+            }
+            (here, at) = (above, next);
+        }
+        true
     }
 
     /// The table of what is mapped is read in one pass; only what seems to be of the home is looked
