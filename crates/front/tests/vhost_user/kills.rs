@@ -145,5 +145,6 @@ fn every_request_is_answered_once_when_devices_are_killed() {
 /// Canary for the one above: without the inflight area it does not hold.
 #[test]
 fn without_the_inflight_area_requests_are_lost_or_answered_twice() {
-    assert_ne!(run(1, Middle::Disk, 20, true), Vec::<String>::new());
+    // On a busy machine a device may be killed before it has taken any of what is open.
+    assert!((1..=10).any(|seed| !run(seed, Middle::Disk, 20, true).is_empty()));
 }
