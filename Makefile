@@ -88,7 +88,7 @@ bench-ways: build
 	$(if $(QUICK)$(filter-out lab/bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 # What programs do with files, and PostgreSQL wholly on a volume: on volumes of both classes, on the
-# file system below, and on two FUSE file systems that hand everything on; ONLY=files or ONLY=pg for a
+# file system below, and on three FUSE file systems that hand everything on; ONLY=files or ONLY=pg for a
 # part. Measures the disk that the build is on. Needs root, PostgreSQL, 8 GB free and nothing else
 # running; about twenty minutes.
 bench-files: build

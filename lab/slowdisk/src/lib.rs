@@ -58,6 +58,10 @@ pub struct SlowDisk {
     /// drawn from this seed, and the disk ends.
     #[arg(long, value_name = "SEED")]
     pub power_cut_seed: Option<u64>,
+    /// Sync the directory below, too, so that a sync means what it means there. With the fastest
+    /// platter, what it costs beyond that is FUSE.
+    #[arg(long = "sync-below")]
+    pub syncs_below: bool,
 }
 
 /// What the disk did in its life.
@@ -102,7 +106,8 @@ pub fn run(disk: &SlowDisk) -> Result<Counts, SlowDiskError> {
         .ok_or(SlowDiskError::Speed)?;
     let files = RealFiles::open(&disk.backing)
         .map_err(|error| SlowDiskError::Backing(disk.backing.clone(), error))?;
-    let tree = Passthrough::new(Arc::new(files), platter, disk.power_cut_seed.is_some())
+    let power_can_fail = disk.power_cut_seed.is_some();
+    let tree = Passthrough::new(Arc::new(files), platter, power_can_fail, disk.syncs_below)
         .map_err(|error| SlowDiskError::Backing(disk.backing.clone(), error))?;
     let mut signals =
         Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1]).map_err(SlowDiskError::Signals)?;

@@ -2,7 +2,7 @@
 //!
 //! Promise: the directory below changes at once and holds what the tree shows; only a sync takes
 //! time, and only for what was changed since the last.
-//! Never: syncs the directory below.
+//! Never: syncs the directory below, unless it was made to.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -29,19 +29,22 @@ pub(super) struct Passthrough {
     platter: Platter,
     table: Mutex<Table>,
     unsynced: Option<Unsynced>,
+    syncs_below: bool,
 }
 
 impl Passthrough {
-    /// Serves what `files` sees. A disk whose power can fail remembers what it would lose.
+    /// Serves what `files` sees. A disk whose power can fail remembers what it would lose; one that
+    /// syncs below hands every sync on.
     pub(super) fn new(
         files: Arc<dyn Files>,
         platter: Platter,
         power_can_fail: bool,
+        syncs_below: bool,
     ) -> std::io::Result<Self> {
         let root = files.metadata(Path::new(""))?;
         let table = Mutex::new(Table::new(root.inode));
         let unsynced = power_can_fail.then(Unsynced::new);
-        Ok(Self { files, platter, table, unsynced })
+        Ok(Self { files, platter, table, unsynced, syncs_below })
     }
 
     /// What a power cut would take, if it can.
@@ -97,6 +100,14 @@ impl Passthrough {
             Some(unsynced) => unsynced.punch(file, offset, bytes),
             None => file.punch(offset, bytes),
         }
+    }
+
+    fn sync_below(&self, node: NodeId) -> Result<(), Errno> {
+        if self.metadata(node)?.kind == Kind::Directory {
+            let path = self.table().path(node)?;
+            return Ok(self.files.sync_dir(&path)?);
+        }
+        Ok(self.file(node)?.sync_data()?)
     }
 
     fn soil(&self, node: NodeId, bytes: u64) -> Result<(), Errno> {
@@ -302,7 +313,7 @@ impl Tree for Passthrough {
             unsynced.synced(self.metadata(node)?.inode);
         }
         self.platter.flush(&dirty_bytes);
-        Ok(())
+        if self.syncs_below { self.sync_below(node) } else { Ok(()) }
     }
 
     fn sync_is_needed(&self) -> bool {

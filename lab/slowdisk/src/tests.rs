@@ -57,6 +57,10 @@ struct Mounted {
 
 impl Mounted {
     fn new() -> Self {
+        Self::with(false)
+    }
+
+    fn with(syncs_below: bool) -> Self {
         let (backing, mountpoint) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let disk = SlowDisk {
             backing: backing.path().into(),
@@ -64,6 +68,7 @@ impl Mounted {
             turns_per_minute: 600_000,
             megabytes_per_s: 1000,
             power_cut_seed: None,
+            syncs_below,
         };
         let before = mountpoint.path().metadata().unwrap().dev();
         let server = thread::spawn(move || run(&disk));
@@ -105,6 +110,18 @@ fn a_new_name_is_flushed_with_its_directory() {
     directory.sync_all().unwrap();
     drop(directory);
     assert_eq!(mounted.end().flushes, 1);
+}
+
+#[test]
+fn a_sync_that_is_handed_on_is_one_of_a_file_or_of_a_directory() {
+    let mounted = Mounted::with(true);
+    let file = File::create(mounted.path().join("a")).unwrap();
+    file.write_all_at(&[1; 8192], 0).unwrap();
+    file.sync_all().unwrap();
+    let directory = File::open(mounted.path()).unwrap();
+    directory.sync_all().unwrap();
+    drop((file, directory));
+    assert_eq!(mounted.end().flushes, 2);
 }
 
 #[test]

@@ -1,9 +1,7 @@
 //! A PostgreSQL cluster that lies wholly in a place.
 //!
 //! Promise: clusters differ in nothing but where they lie; one at a time runs, and each starts with
-//! a checkpoint behind it. Full page images are off on the volume, and on the FUSE file systems
-//! that show what FUSE costs, where PostgreSQL writes each page from memory that begins at one,
-//! as the volume's documentation advises; on where pages can tear.
+//! a checkpoint behind it. Full page images stay on everywhere.
 //! Never: touches a cluster that was there before.
 
 use std::fs;
@@ -30,8 +28,6 @@ autovacuum = off
 jit = off
 ";
 const CLIENTS: &str = "8";
-/// The first PostgreSQL whose buffers begin at pages of memory.
-const ALIGNED_SINCE: u32 = 16;
 
 /// How much is done.
 pub struct Effort {
@@ -76,8 +72,7 @@ impl Databases {
                 ["-A", "trust", "-U", "postgres", "--no-locale", "-E", "UTF8", "--no-sync"];
             databases.run(databases.command("initdb").args(initdb).arg("-D").arg(&data))?;
             let path = data.join("postgresql.conf");
-            let whole = whole_pages(kind, &databases.programs);
-            let settings = fs::read_to_string(&path)? + SETTINGS + whole;
+            let settings = fs::read_to_string(&path)? + SETTINGS;
             fs::write(&path, settings)?;
             databases.start(&data)?;
             let scale = effort.scale.to_string();
@@ -175,13 +170,6 @@ impl Databases {
 
 fn data(places: &Places, kind: Kind) -> PathBuf {
     places.path(kind).join("data")
-}
-
-/// As the volume's documentation advises: off where each page is one write.
-fn whole_pages(kind: Kind, programs: &Path) -> &'static str {
-    let version = programs.parent().and_then(|it| it.file_name()?.to_str()?.parse::<u32>().ok());
-    let is_aligned = version.is_some_and(|version| version >= ALIGNED_SINCE);
-    if kind != Kind::Ext4 && is_aligned { "full_page_writes = off\n" } else { "" }
 }
 
 fn newest_programs() -> Result<PathBuf, Failure> {

@@ -12,8 +12,8 @@ use crate::places::Kind;
 
 /// What an acknowledgement meant.
 pub const CLASS: &str = "memory: class Memory on shm; disk: class Disk; ext4: as far as the page \
-     cache, and to disk with a sync, which write_1m ends with; bindfs: as ext4; bare: as far as \
-     the page cache, synced or not";
+     cache, and to disk with a sync, which write_1m ends with; bindfs and synced: as ext4; bare: \
+     as far as the page cache, synced or not";
 
 /// Times over those of ext4: at most this.
 const TIMES: [(&str, Option<f64>); 11] = [
@@ -87,7 +87,7 @@ fn worse(
 pub fn panels() -> Vec<Panel> {
     let colour = |kind: Kind| match kind {
         Kind::Ext4 => OTHER,
-        Kind::Bare | Kind::Bindfs => LIMIT,
+        Kind::Bare | Kind::Synced | Kind::Bindfs => LIMIT,
         Kind::Memory | Kind::Disk => OWN,
     };
     let bars = |name: &str, unit: &str| {

@@ -32,6 +32,8 @@ pub enum Kind {
     Ext4,
     /// A FUSE file system that hands everything on, and a sync costs nothing.
     Bare,
+    /// The same, but for a sync, which is handed on as well.
+    Synced,
     /// bindfs: a FUSE file system that hands everything on, syncs too.
     Bindfs,
     /// A volume that acknowledges from memory.
@@ -42,13 +44,14 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 5] = [Kind::Ext4, Kind::Bare, Kind::Bindfs, Kind::Memory, Kind::Disk];
+    pub const ALL: [Kind; 6] =
+        [Kind::Ext4, Kind::Bare, Kind::Synced, Kind::Bindfs, Kind::Memory, Kind::Disk];
     /// What shows what FUSE costs.
-    pub const FUSE_ALONE: [Kind; 2] = [Kind::Bare, Kind::Bindfs];
+    pub const FUSE_ALONE: [Kind; 3] = [Kind::Bare, Kind::Synced, Kind::Bindfs];
     /// The volumes.
     pub const VOLUMES: [Kind; 2] = [Kind::Memory, Kind::Disk];
 
-    const MOUNTED: [Kind; 4] = [Kind::Bare, Kind::Bindfs, Kind::Memory, Kind::Disk];
+    const MOUNTED: [Kind; 5] = [Kind::Bare, Kind::Synced, Kind::Bindfs, Kind::Memory, Kind::Disk];
 
     /// Its name in ids.
     #[must_use]
@@ -56,6 +59,7 @@ impl Kind {
         match self {
             Kind::Ext4 => "ext4",
             Kind::Bare => "bare",
+            Kind::Synced => "synced",
             Kind::Bindfs => "bindfs",
             Kind::Memory => "memory",
             Kind::Disk => "disk",
@@ -95,16 +99,14 @@ impl Places {
             }
         }
         fs::write(root.join("files.toml"), configuration(&root))?;
-        let mut bare = Command::new(holdfast.with_file_name(SLOW_DISK));
-        bare.args(["--rpm", FASTEST, "--mb-per-s", FASTEST]);
-        bare.arg("--backing")
-            .arg(root.join("bare/home"))
-            .arg("--mount")
-            .arg(root.join("bare/mount"));
+        let mut bare = handing_on(&root, &holdfast, Kind::Bare);
+        let mut synced = handing_on(&root, &holdfast, Kind::Synced);
+        synced.arg("--sync-below");
         let mut bindfs = Command::new("bindfs");
         bindfs.args(["-f", "--multithreaded"]);
         bindfs.arg(root.join("bindfs/home")).arg(root.join("bindfs/mount"));
         let mut processes = vec![quietly(&mut bare, &root.join("bare.log"))?];
+        processes.push(quietly(&mut synced, &root.join("synced.log"))?);
         processes.push(quietly(&mut bindfs, &root.join("bindfs.log"))?);
         for kind in Kind::VOLUMES {
             command(&root, &holdfast, &["volume", "make", &kind.volume()])?;
@@ -204,6 +206,15 @@ impl Drop for Places {
             let _gone = fs::remove_file(region(kind));
         }
     }
+}
+
+/// The FUSE file system that hands everything on.
+fn handing_on(root: &Path, holdfast: &Path, kind: Kind) -> Command {
+    let mut disk = Command::new(holdfast.with_file_name(SLOW_DISK));
+    disk.args(["--rpm", FASTEST, "--mb-per-s", FASTEST]);
+    let part = |part: &str| root.join(kind.name()).join(part);
+    disk.arg("--backing").arg(part("home")).arg("--mount").arg(part("mount"));
+    disk
 }
 
 fn region(kind: Kind) -> PathBuf {
