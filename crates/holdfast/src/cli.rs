@@ -119,6 +119,16 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: VolumeCommand,
     },
+    /// Measure how long a commit waits for each disk here, and say where logs belong.
+    ///
+    /// On each file system that is on a device, up to 300 blocks are written into a file without a
+    /// name, one after the other, each until the disk has it: two seconds at the most. Nothing is
+    /// changed, and no configuration is needed.
+    Advise {
+        /// Directories whose disks are measured [default: one on each disk].
+        #[arg(value_name = "DIR")]
+        directories: Vec<PathBuf>,
+    },
     /// Find out what memory regions survive on this machine.
     Region {
         /// What to do with memory.

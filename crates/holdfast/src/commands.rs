@@ -4,6 +4,7 @@
 //! Never: holds logic that another part needs.
 
 mod accept;
+mod advise;
 mod apart;
 pub(crate) mod aside;
 mod check;
@@ -58,6 +59,7 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Disk { command } => disk::disk(&config, command, output),
         Command::Table { command } => table::table(&config, command, output),
         Command::Snapshot { command } => snapshot::snapshot(&config, command, output),
+        Command::Advise { directories } => advise::advise(&directories, output),
         Command::Region { command } => return region::region(command, output),
         Command::Vm { command } => return vm::vm(&config, command, output),
         Command::Store { command } => store::store(&config, command, output),

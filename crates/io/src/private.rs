@@ -88,6 +88,17 @@ pub fn create(path: &Path) -> io::Result<File> {
     place.create(OWN)
 }
 
+/// Makes a file without a name, to write and read, on the disk that a directory is on. It is gone
+/// with its last descriptor, whatever ends the process.
+///
+/// # Errors
+/// As the system says: file systems without such files say `Unsupported`, or that it is a
+/// directory.
+pub fn nameless_file(directory: &Path) -> io::Result<File> {
+    let (folder, flags) = (Folder::find(directory)?, OFlags::RDWR | OFlags::CLOEXEC);
+    Ok(openat(folder.fd(), ".", flags | OFlags::TMPFILE, OWN)?.into())
+}
+
 /// Opens a file for a lock, or makes it. True if its mode let others open it and no longer does.
 ///
 /// # Errors

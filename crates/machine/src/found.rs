@@ -27,6 +27,11 @@ pub fn verdict(name: &str, volume: &VolumeConfig, power: PowerSource) -> Outcome
     on_storage_of(name, volume, verdict, &storage_of(volume))
 }
 
+/// What a directory is on.
+pub fn storage_at(directory: &Path) -> Storage {
+    storage_behind(&directory.display().to_string(), directory)
+}
+
 /// What the log and the home of a volume are on, while nothing is mounted over them.
 fn storage_of(volume: &VolumeConfig) -> Storage {
     storage("its log", &volume.log).or(|| storage("its home", &volume.home))

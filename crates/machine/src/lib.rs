@@ -7,9 +7,10 @@
 //!
 //! Where to look: `mounts` and `places` say where paths lead, `processes` looks at other processes,
 //! `holders` and `lock` say who has what. `found` tells what a memory or a disk is, `probe` whether
-//! a restart spares memory. `confinement` is what a process gives up, `signals` what does not end
-//! it, `service_manager` who started it. `threads` and `bounded` are for work that may not come
-//! back, `standstill` says what should move and does not, `advice` what to do about a disk.
+//! a restart spares memory, `disks` how long each takes for a write. `confinement` is what a
+//! process gives up, `signals` what does not end it, `service_manager` who started it. `threads`
+//! and `bounded` are for work that may not come back, `standstill` says what should move and does
+//! not, `advice` what to do about a disk.
 
 #![deny(unsafe_code)]
 
@@ -17,6 +18,7 @@ pub mod advice;
 pub mod bounded;
 pub mod configuration;
 pub mod confinement;
+pub mod disks;
 pub mod found;
 pub mod holders;
 pub mod lock;

@@ -1,7 +1,8 @@
 //! The settings that are compared, and the disks they pay for.
 //!
 //! Promise: sync, async and Holdfast pay one and the same modelled disk; for Holdfast both its log
-//! and its home lie on it, so it pays for each byte twice. tmpfs pays no disk at all.
+//! and its home lie on it, so it pays for each byte twice, unless its log is said to be elsewhere.
+//! tmpfs pays no disk at all.
 //! Never: knows what a database keeps there.
 
 use std::fs;
@@ -34,6 +35,8 @@ pub(super) enum Setting {
     Async,
     /// Every commit waits for Holdfast, on the same disk, by one of the ways to its log.
     Holdfast(Way),
+    /// Every commit waits for Holdfast's log, which has this machine's own disk.
+    FastLog,
     /// Every commit waits for a disk that is memory and is lost with it: the upper bound.
     Tmpfs,
 }
@@ -109,6 +112,7 @@ impl Disks {
             slow: self.slow().join("files"),
             direct: self.site(Way::Direct).mount(),
             queue: self.site(Way::Queue).mount(),
+            fast_log: self.site(Way::Direct).with_fast_log().mount(),
             tmpfs: self.work.join("tmpfs/files"),
         }
     }
@@ -124,6 +128,8 @@ pub(super) enum Places {
         direct: PathBuf,
         /// On the volume of the queue.
         queue: PathBuf,
+        /// On the volume whose log has a disk of its own.
+        fast_log: PathBuf,
         /// In memory.
         tmpfs: PathBuf,
     },
@@ -136,10 +142,11 @@ impl Places {
     pub(super) fn of(&self, setting: Setting) -> &Path {
         match self {
             Places::One(place) => place,
-            Places::Apart { slow, direct, queue, tmpfs } => match setting {
+            Places::Apart { slow, direct, queue, fast_log, tmpfs } => match setting {
                 Setting::Sync | Setting::Async => slow,
                 Setting::Holdfast(Way::Direct) => direct,
                 Setting::Holdfast(Way::Queue) => queue,
+                Setting::FastLog => fast_log,
                 Setting::Tmpfs => tmpfs,
             },
         }

@@ -54,7 +54,7 @@ struct Cli {
 /// What there is to show.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// An unmodified PostgreSQL, measured in four settings and killed under load.
+    /// An unmodified PostgreSQL, measured in five settings and killed under load.
     Postgres(Options),
     /// An unmodified MariaDB, its redo log on the volume, measured and killed likewise.
     #[command(name = "mariadb")]

@@ -16,6 +16,7 @@ pub(super) fn colour(setting: Setting) -> &'static str {
         Setting::Async => "#c9a227",
         Setting::Holdfast(Way::Direct) => "#1f7a4d",
         Setting::Holdfast(Way::Queue) => "#7cb342",
+        Setting::FastLog => "#0b5d7a",
         Setting::Tmpfs => "#5b7db1",
     }
 }

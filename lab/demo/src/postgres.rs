@@ -1,6 +1,6 @@
 //! `holdfast-demo postgres`: an unmodified PostgreSQL with `pg_wal` on the volume.
 //!
-//! Promise: four settings differ in nothing but the place of `pg_wal` and `synchronous_commit`;
+//! Promise: the settings differ in nothing but the place of `pg_wal` and `synchronous_commit`;
 //! acknowledgements come from pgbench's log, rows from SQL, and heaps and indexes are checked by
 //! PostgreSQL's own amcheck.
 //! Never: needs anything but root, PostgreSQL and FUSE.
@@ -23,6 +23,7 @@ use super::error::DemoError;
 use super::kills;
 use super::outcome::{Outcome, Present};
 use super::processes::Owner;
+use super::site::FAST_LOG;
 use super::subject::{Case, Database, Goal, Subject, Words};
 
 /// Length of the discarded load after each start.
@@ -45,6 +46,7 @@ const SUBJECT: Subject = Subject {
     cases: &[Case { id: "c1", title: "1 client" }, Case { id: "c8", title: "8 clients" }],
     settings: &[
         Words::of(Setting::Sync, "sync", "sync (the default)", "nothing"),
+        Words::of(Setting::FastLog, FAST_LOG, "Holdfast, log on a fast disk", "nothing"),
         Words::of(
             Setting::Async,
             "async",
@@ -60,6 +62,11 @@ const SUBJECT: Subject = Subject {
 };
 
 const GOALS: &[Goal] = &[
+    Goal::beside("c1.fastlog_over_sync", "c1", Setting::FastLog, Setting::Sync),
+    Goal {
+        goal: Some(8.0),
+        ..Goal::beside("c8.fastlog_over_sync", "c8", Setting::FastLog, Setting::Sync)
+    },
     Goal::rate("c1.holdfast_over_sync", "c1", Setting::Sync, 12.0),
     Goal::rate("c8.holdfast_over_sync", "c8", Setting::Sync, 15.0),
     Goal::rate("c8.holdfast_over_async", "c8", Setting::Async, 0.9),

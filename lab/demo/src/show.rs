@@ -1,7 +1,7 @@
 //! The course of a demonstration, the same for every database.
 //!
-//! Promise: measures the database in four settings, proves that a loss would be seen, kills it and
-//! the front end in turn, gives the volume back, compares its home byte for byte with what the
+//! Promise: measures the database in several settings, proves that a loss would be seen, kills it
+//! and the front end in turn, gives the volume back, compares its home byte for byte with what the
 //! database saw, and runs the database on the bare home.
 //! Never: goes on after the first thing that cannot be done.
 
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use holdfast_figures::{Figure, Figures, Panel, WriteError, svg};
 
 use super::cleanup::WorkDir;
-use super::disks::{Disks, model};
+use super::disks::{Disks, Setting, model};
 use super::error::{DemoError, During};
 use super::files;
 use super::kills::{self, Kill, Series};
@@ -20,7 +20,7 @@ use super::options::Options;
 use super::postgres::{Postgres, pages};
 use super::programs::Programs;
 use super::progress::Progress;
-use super::site::{WAYS, Way, region};
+use super::site::{Way, strays};
 use super::sqlite::Sqlite;
 use super::subject::Database;
 use super::summary::{self, goals_table, tables};
@@ -122,7 +122,8 @@ pub(super) fn on_stage(
     let progress = Progress::start();
     let out = prepare_out(&options.out)?;
     let shown = {
-        let work = WorkDir::claim(Path::new(WORK), WAYS.map(region).to_vec(), programs)?;
+        let work = Path::new(WORK);
+        let work = WorkDir::claim(work, strays(work), programs)?;
         progress.say(&format!("work directory {WORK}, seed of the kills {}", options.seed()));
         act(&work, &options, progress)?
     };
@@ -145,11 +146,17 @@ fn database<D: Database>(
     let disks = Disks::mount(work)?;
     progress.say(&format!("{}: creating a database", subject.name));
     let mut database = D::create(work.path(), &disks)?;
-    let mut volume = Volume::make(disks.site(Way::Direct), D::user()?)?;
-    let class = volume.class()?;
+    let mut volumes = vec![Volume::make(disks.site(Way::Direct), D::user()?)?];
+    let mut class = volumes[0].class()?;
+    if subject.settings.iter().any(|words| words.setting == Setting::FastLog) {
+        let volume = Volume::make(disks.site(Way::Direct).with_fast_log(), D::user()?)?;
+        class = format!("{class}; with its log on a fast disk {}", volume.class()?);
+        volumes.push(volume);
+    }
     let (repetitions, seconds) = (options.repetitions, options.seconds);
-    let volumes = std::slice::from_ref(&volume);
-    let samples = measure::run(&mut database, &subject, volumes, repetitions, seconds, progress)?;
+    let samples = measure::run(&mut database, &subject, &volumes, repetitions, seconds, progress)?;
+    volumes.drain(1..).try_for_each(|mut volume| volume.give_back())?;
+    let mut volume = volumes.remove(0);
     let lost = database.canary(options.seed())?;
     progress.say(&format!("{} lost {lost} transactions, as it must be", subject.canary));
     let series = Series { first_round: 0, count: options.kills, seed: options.seed() };

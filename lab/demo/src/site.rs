@@ -1,12 +1,13 @@
 //! Where everything of one of the demonstration's volumes lies, and its configuration.
 //!
-//! Promise: two volumes with different ways to their logs share nothing but the modelled disk.
+//! Promise: two volumes share nothing but the modelled disk.
 //! Never: touches a file.
 
 use std::path::{Path, PathBuf};
 
 use holdfast_io::private;
 
+use super::disks::Setting;
 use super::volume::Must;
 
 /// How a front end reaches a volume's log.
@@ -29,17 +30,29 @@ pub(super) const fn word(way: Way) -> &'static str {
     }
 }
 
-/// The region of the volume of a way, where a user has what is his alone. It holds what the log
-/// disk has not written yet.
-pub(super) fn region(way: Way) -> PathBuf {
-    private::memory_folder().join(name(way))
+/// The word for the volume whose log is on a disk of its own, in ids.
+pub(super) const FAST_LOG: &str = "fastlog";
+
+/// What volumes have outside a work directory: their regions, where a user has what is his alone,
+/// and the log on this machine's own disk. No volume's log may lie where a program holds a lock.
+pub(super) fn strays(work: &Path) -> Vec<PathBuf> {
+    let words = [word(Way::Direct), word(Way::Queue), FAST_LOG];
+    words.into_iter().map(region).chain([fast_log(work)]).collect()
 }
 
-fn name(way: Way) -> String {
-    format!("demo-{}", word(way))
+fn fast_log(work: &Path) -> PathBuf {
+    work.with_extension(FAST_LOG)
 }
 
-/// The places of the volume of one way.
+fn region(word: &str) -> PathBuf {
+    private::memory_folder().join(name(word))
+}
+
+fn name(word: &str) -> String {
+    format!("demo-{word}")
+}
+
+/// The places of one volume.
 #[derive(Clone, Debug)]
 pub(super) struct Site {
     holdfast: PathBuf,
@@ -48,6 +61,8 @@ pub(super) struct Site {
     pub(super) way: Way,
     /// As a database without a guard of its own against torn pages needs it.
     is_uncached: bool,
+    /// Its log is not on the modelled disk, but on this machine's own.
+    has_fast_log: bool,
 }
 
 impl Site {
@@ -55,7 +70,14 @@ impl Site {
     /// program.
     pub(super) fn of(holdfast: &Path, work: &Path, disk: &Path, way: Way) -> Site {
         let (holdfast, work) = (holdfast.to_owned(), work.to_owned());
-        Site { holdfast, work, disk: disk.to_owned(), way, is_uncached: false }
+        let (disk, is_uncached, has_fast_log) = (disk.to_owned(), false, false);
+        Site { holdfast, work, disk, way, is_uncached, has_fast_log }
+    }
+
+    /// The same with its log on this machine's own disk, which is taken for a fast one. That is to
+    /// survive whatever a disk survives.
+    pub(super) fn with_fast_log(self) -> Site {
+        Site { has_fast_log: true, ..self }
     }
 
     /// The same, past the kernel's page cache: each write of a database reaches the volume whole.
@@ -70,7 +92,26 @@ impl Site {
 
     /// The name of the volume.
     pub(super) fn name(&self) -> String {
-        name(self.way)
+        name(self.word())
+    }
+
+    fn word(&self) -> &'static str {
+        if self.has_fast_log { FAST_LOG } else { word(self.way) }
+    }
+
+    /// Its region.
+    pub(super) fn region(&self) -> PathBuf {
+        region(self.word())
+    }
+
+    /// The setting of a database that uses it.
+    pub(super) fn setting(&self) -> Setting {
+        if self.has_fast_log { Setting::FastLog } else { Setting::Holdfast(self.way) }
+    }
+
+    /// What its acknowledgements are to survive where nothing else is asked for.
+    pub(super) fn must(&self) -> Must {
+        if self.has_fast_log { Must::SurvivePower } else { Must::SurviveProcess }
     }
 
     /// The directory that its processes work in.
@@ -86,6 +127,13 @@ impl Site {
     /// Its home: an ordinary directory.
     pub(super) fn home(&self) -> PathBuf {
         self.disk.join(format!("{}.home", self.name()))
+    }
+
+    fn log(&self) -> PathBuf {
+        match self.has_fast_log {
+            true => fast_log(&self.work),
+            false => self.disk.join(format!("{}.log", self.name())),
+        }
     }
 
     /// Its configuration file.
@@ -118,9 +166,9 @@ impl Site {
             name = self.name(),
             home = self.home(),
             mount = self.mount(),
-            log = self.disk.join(format!("{}.log", self.name())),
+            log = self.log(),
             way = word(self.way),
-            region = region(self.way),
+            region = self.region(),
             must = must.list(),
         )
     }

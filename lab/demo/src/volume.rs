@@ -18,7 +18,7 @@ use super::cleanup::is_mounted;
 use super::disks::Setting;
 use super::error::{DemoError, During};
 use super::processes::{self, Owner, said, signal, spawn, wait_until_ready};
-use super::site::{Site, Way, region};
+use super::site::{Site, Way};
 
 /// How long the volume may take to come up, and to give its home back.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -84,9 +84,10 @@ impl Volume {
     pub(super) fn make(site: Site, owner: Owner) -> Result<Volume, DemoError> {
         owner.own_directory(&site.home())?;
         fs::create_dir_all(site.mount()).during(|| "making the volume".into())?;
-        configure(&site, Must::SurviveProcess)?;
+        let must = site.must();
+        configure(&site, must)?;
         run(&site, &["volume", "make", &site.name()])?;
-        Volume::serve(site, Must::SurviveProcess)
+        Volume::serve(site, must)
     }
 
     /// Starts the keeper of a volume that was made, and waits until it serves.
@@ -129,11 +130,12 @@ impl Volume {
 
     /// The setting of a database that uses it.
     pub(super) fn setting(&self) -> Setting {
-        Setting::Holdfast(self.site.way)
+        self.site.setting()
     }
 
     /// What an acknowledgement means, in the keeper's own words. The figures of a volume that
-    /// writes through would be figures of the disk, so that is an error.
+    /// writes through without having been told to would be figures of the disk, so that is an
+    /// error.
     pub(super) fn class(&self) -> Result<String, DemoError> {
         let status = of_volume(&self.site)?;
         let words = |value: &Value| {
@@ -143,14 +145,22 @@ impl Volume {
         let verdict = &status["verdict"];
         let (survives, lost_in) = (words(&verdict["survives"]), words(&verdict["lost_in"]));
         let must = words(&status["must_survive"]);
-        match verdict["class"].as_str() {
-            Some("memory") => Ok(format!(
-                "class Memory on {}, must_survive = [{must}]; it survives: {survives}; it is lost \
-                 in: {lost_in}",
-                status["medium"].as_str().unwrap_or("an unnamed medium")
-            )),
-            class => Err(DemoError::new("reading the claims", format!("the class is {class:?}"))),
-        }
+        let class = match (verdict["class"].as_str(), self.site.must()) {
+            (Some("memory"), _) => {
+                format!("Memory on {}", status["medium"].as_str().unwrap_or("an unnamed medium"))
+            }
+            (Some("disk"), Must::SurvivePower) => "Disk".to_owned(),
+            (class, _) => {
+                return Err(DemoError::new(
+                    "reading the claims",
+                    format!("the class is {class:?}"),
+                ));
+            }
+        };
+        Ok(format!(
+            "class {class}, must_survive = [{must}]; it survives: {survives}; it is lost in: \
+             {lost_in}"
+        ))
     }
 
     /// The processes that serve it.
@@ -195,7 +205,7 @@ impl Volume {
         rustix::mount::unmount(self.mount(), UnmountFlags::DETACH)
             .map_err(std::io::Error::from)
             .during(doing)?;
-        fs::remove_file(region(self.site.way)).during(doing)
+        fs::remove_file(self.site.region()).during(doing)
     }
 
     /// Unmounts the volume: its home is complete and ordinary when this returns.

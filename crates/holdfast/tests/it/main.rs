@@ -7,6 +7,7 @@
 #![expect(clippy::print_stdout, reason = "a test says what it did, and how to repeat it")]
 
 mod accepted;
+mod advised;
 mod asked;
 mod astray;
 mod attributes;

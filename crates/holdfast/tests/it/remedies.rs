@@ -26,6 +26,10 @@ const REMEDIES: &[(&str, Known)] = &[
     ("cargo build --release --features ublk", Not("it builds another program")),
     ("holdfast", Not("a word of a text, no command")),
     ("holdfast --help", By("help_that_a_message_names_is_there")),
+    (
+        "holdfast advise DIR",
+        By("each_disk_that_is_named_is_measured_and_ram_is_no_place_for_a_log"),
+    ),
     ("holdfast disk remove {}", By("the_status_tells_of_a_disk_from_its_making_to_its_end")),
     ("holdfast log dump", By("the_end_of_a_log_is_cut_off_for_good_and_it_goes_on")),
     (

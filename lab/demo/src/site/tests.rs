@@ -31,6 +31,19 @@ fn a_database_without_a_guard_of_its_own_is_past_the_page_cache() {
 }
 
 #[test]
+fn a_log_on_a_fast_disk_is_nowhere_on_the_modelled_one_and_survives_the_power() {
+    let site = site(Way::Direct).with_fast_log();
+    let config: Table = site.configuration(site.must()).parse().unwrap();
+    let volume = config["volume"][&site.name()].as_table().unwrap();
+    assert!(!Path::new(volume["log"].as_str().unwrap()).starts_with("/work/slow"));
+    assert!(Path::new(volume["home"].as_str().unwrap()).starts_with("/work/slow"));
+    assert!(volume["must_survive"].as_array().unwrap().contains(&"power".into()));
+    assert_ne!(site.config(), self::site(Way::Direct).config());
+    let strays = strays(Path::new("/work"));
+    assert!(strays.contains(&site.region()) && strays.contains(&site.log()));
+}
+
+#[test]
 fn two_ways_share_no_path() {
     let ((one, direct), (other, queue)) = (read(Way::Direct), read(Way::Queue));
     assert_ne!(one["keeper"]["socket"], other["keeper"]["socket"]);

@@ -1,0 +1,185 @@
+//! `holdfast advise`.
+//!
+//! Promise: what is said of a disk was measured just now, by writes that waited for it; what an
+//! acknowledgement survives is what the claims say.
+//! Never: changes anything, or promises what a database gains: it does other things than wait.
+
+use crate::output::{Output, Progress};
+use holdfast_config::claims::{Facts, Failure, Memory, PowerSource, Storage, Verdict, judge};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::sizes::rounded;
+use holdfast_machine::disks::{self, Disk, Kept};
+use holdfast_machine::found::storage_at;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// A log on another disk is worth its trouble from here on.
+const WORTH: f64 = 2.0;
+
+/// What was found, and what follows.
+#[derive(Debug, Serialize)]
+struct Advice {
+    disks: Vec<Measured>,
+    /// Where logs belong, if any disk can have them.
+    logs_on: Option<PathBuf>,
+    /// Those whose commits would wait less with their log there, and how many times less.
+    gains: Vec<Gain>,
+    /// What an acknowledgement from ordinary memory means.
+    memory: Verdict,
+}
+
+/// A disk, and how it did.
+#[derive(Debug, Serialize)]
+struct Measured {
+    #[serde(flatten)]
+    disk: Disk,
+    /// In microseconds; none if it could not be measured.
+    kept: Option<Kept>,
+    /// Why no log should be there, or why it was not measured.
+    objection: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Gain {
+    at: PathBuf,
+    times: f64,
+}
+
+/// Measures the disks of these directories, or all, and says where logs belong.
+pub(crate) fn advise(directories: &[PathBuf], output: Output) -> Outcome<()> {
+    if let Some(other) = directories.iter().find(|it| !it.is_dir()) {
+        let what = format!("measuring the disk of {}", other.display());
+        return Err(Problem::new(Exit::Usage, what, "it is no directory", "name directories"));
+    }
+    let disks = match directories {
+        [] => disks::all(),
+        named => named.iter().map(|it| disks::of(it)).collect(),
+    };
+    if disks.is_empty() {
+        let why = "no file system here is on a device that the kernel tells of";
+        let remedy = "name directories: `holdfast advise DIR`";
+        return Err(Problem::new(Exit::Failed, "looking for disks", why, remedy));
+    }
+    let mut progress = Progress::new();
+    let measured = disks.into_iter().map(|disk| Measured::of(disk, &mut progress)).collect();
+    drop(progress);
+    let advice = Advice::from(measured);
+    output.result(&advice, &advice.text());
+    Ok(())
+}
+
+impl Measured {
+    fn of(disk: Disk, progress: &mut Progress) -> Measured {
+        progress.say(&format!("measuring {}", disk.at.display()));
+        let (kept, why_not) = match disks::measure(&disk.at) {
+            Ok(kept) => (Some(kept), None),
+            Err(error) => (None, Some(format!("not measured: {error}"))),
+        };
+        let ram = match storage_at(&disk.at) {
+            Storage::Ram(what) => Some(format!("{what}, which is RAM: no place for a log")),
+            Storage::Disk => None,
+        };
+        Measured { disk, kept, objection: why_not.or(ram) }
+    }
+
+    /// How long a write waits there, if a log may be there.
+    fn wait_us(&self) -> Option<f64> {
+        self.objection.is_none().then_some(self.kept?.median_us)
+    }
+
+    fn line(&self, width: usize) -> String {
+        let Disk { at, kind, device } = &self.disk;
+        let figures = self.kept.map(|kept| {
+            let Kept { writes, median_us, worst_us, free_bytes } = kept;
+            let (median, worst) = (milliseconds(median_us), milliseconds(worst_us));
+            format!("{median}, at worst {worst}, of {writes}; {} free", rounded(free_bytes))
+        });
+        let said = [figures, self.objection.clone()].into_iter().flatten().collect::<Vec<_>>();
+        let at = at.display().to_string();
+        format!("  {at:<width$}  {kind} on {device}: {}\n", said.join("; "))
+    }
+}
+
+impl Advice {
+    fn from(disks: Vec<Measured>) -> Advice {
+        let waits = disks.iter().filter_map(|it| Some((it.wait_us()?, &it.disk.at)));
+        let best = waits.min_by(|one, other| one.0.total_cmp(&other.0));
+        let best = best.map(|(wait_us, at)| (wait_us, at.clone()));
+        let gain = |it: &Measured| {
+            let times = it.wait_us()? / best.as_ref()?.0;
+            (times >= WORTH).then(|| Gain { at: it.disk.at.clone(), times })
+        };
+        let gains = disks.iter().filter_map(gain).collect();
+        let facts = Facts {
+            memory: Memory::Shm,
+            power: PowerSource::None,
+            must_survive: &[Failure::Process],
+            write_through: false,
+        };
+        let memory = judge(&facts).expect("a process is what any verdict can be asked for");
+        Advice { logs_on: best.map(|(_, at)| at), disks, gains, memory }
+    }
+
+    fn text(&self) -> String {
+        let width = self.disks.iter().map(|it| it.disk.at.display().to_string().len()).max();
+        let width = width.unwrap_or_default();
+        let mut text = "how long a write of 4 KiB waits until its disk has it:\n".to_owned();
+        self.disks.iter().for_each(|it| text += &it.line(width));
+        text + "\n" + &self.about_disks() + "\n" + &self.about_memory()
+    }
+
+    fn about_disks(&self) -> String {
+        let Some(best) = &self.logs_on else {
+            return "no disk here can have a log\n".to_owned();
+        };
+        let at = best.display();
+        if self.gains.is_empty() {
+            return format!(
+                "no disk here answers in less than half the time of another: with the default \
+                 must_survive a commit\nwaits as long as without a volume, wherever its log is \
+                 ({at} is as good as any);\na small disk that answers sooner, for logs alone, \
+                 changes that\n"
+            );
+        }
+        let lines = self.gains.iter().map(|gain| {
+            format!(
+                "a commit of what is on {} waits {:.1} times less with its log on {at}\n",
+                gain.at.display(),
+                gain.times
+            )
+        });
+        let log = log_on(best).join("holdfast/NAME");
+        lines.collect::<String>()
+            + &format!(
+                "  log = \"{}\" in its section, and nothing else: process, os and power are \
+                 survived as before,\n  as far as that disk keeps what it says that it has\n",
+                log.display()
+            )
+    }
+
+    fn about_memory(&self) -> String {
+        let words =
+            |those: &[Failure]| those.iter().map(|it| it.word()).collect::<Vec<_>>().join(", ");
+        let mut text = format!(
+            "a commit that waits for ordinary memory alone (must_survive = [\"process\"]) survives \
+             {}, and not {}\n",
+            words(&self.memory.survives),
+            words(&self.memory.lost_in)
+        );
+        for gap in &self.memory.missing {
+            text += &format!("  for {}: {}\n", gap.failure.word(), gap.supply);
+        }
+        text
+    }
+}
+
+/// Where logs are usually, if that is on the same disk.
+fn log_on(at: &Path) -> PathBuf {
+    let usual = disks::of(Path::new("/var/lib"));
+    if usual.device == disks::of(at).device { usual.at } else { at.to_owned() }
+}
+
+fn milliseconds(us: f64) -> String {
+    format!("{:.3} ms", us / 1000.0)
+}
