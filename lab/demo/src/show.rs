@@ -155,12 +155,12 @@ fn database<D: Database>(
     }
     let (repetitions, seconds) = (options.repetitions, options.seconds);
     let samples = measure::run(&mut database, &subject, &volumes, repetitions, seconds, progress)?;
-    volumes.drain(1..).try_for_each(|mut volume| volume.give_back())?;
-    let mut volume = volumes.remove(0);
     let lost = database.canary(options.seed())?;
     progress.say(&format!("{} lost {lost} transactions, as it must be", subject.canary));
     let series = Series { first_round: 0, count: options.kills, seed: options.seed() };
-    let kills = kill_and_give_back(&mut database, &mut volume, series, progress)?;
+    let kills = kill_and_give_back(&mut database, &mut volumes[0], series, progress)?;
+    // Until then the database may still have had its files on another one.
+    volumes[1..].iter_mut().try_for_each(Volume::give_back)?;
     let figures = summary::figures(&subject, &samples, &kills, lost);
     Ok(Shown { class, figures, kills, panels: plot::panels(&subject) })
 }
