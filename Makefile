@@ -25,10 +25,10 @@ test:
 # Databases in QEMU guests on block volumes, each ended KILLS times in each way, and KILLS panics of
 # a guest with a volume of its own, whose region is in RAM reserved with memmap=. Then two guests on
 # one memory and one disk take over from each other, KILLS times after a kill and after a stop. The
-# first time guests/setup makes what they boot from, three minutes; a kill takes about 20 seconds, a
-# take-over 40.
+# first time lab/guests/boot/setup makes what they boot from, three minutes; a kill takes about 20
+# seconds, a take-over 40.
 test-guests: build
-	guests/setup
+	lab/guests/boot/setup
 	$(CARGO) run --release --package holdfast-guests -- \
 	    --images $${CARGO_TARGET_DIR:-target}/guests --holdfast $(HOLDFAST) \
 	    --kills $(or $(KILLS),3) --seed $(or $(SEED),1)
@@ -38,7 +38,7 @@ test-guests: build
 test-ublk:
 	scripts/setup
 	$(CARGO) build --release --package holdfast --features ublk
-	guests/setup ublk
+	lab/guests/boot/setup ublk
 	$(CARGO) run --release --package holdfast-guests -- --parts ublk \
 	    --images $${CARGO_TARGET_DIR:-target}/guests --holdfast $(HOLDFAST) \
 	    --kills $(or $(KILLS),20) --seed $(or $(SEED),1)
@@ -113,7 +113,7 @@ bench-server:
 bench-memory:
 	scripts/setup
 	lab/bench/src/memory/setup
-	$(if $(if $(ONLY),$(findstring fastboot,$(ONLY)),all),$(MAKE) build && guests/setup)
+	$(if $(if $(ONLY),$(findstring fastboot,$(ONLY)),all),$(MAKE) build && lab/guests/boot/setup)
 	export HOLDFAST_TARGET=$$(realpath -m $${CARGO_TARGET_DIR:-target}); \
 	cd lab/bench && ../../$(CARGO) run --release --bin bench-memory -- --out $(abspath $(OUT)) \
 	    $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
@@ -122,7 +122,7 @@ bench-memory:
 # A guest's disk on one slow disk: bare, behind dm-writecache, and behind a volume with a block cache;
 # then all of it is killed. Needs root and nothing else running, and five minutes.
 bench-cache-guest: build
-	guests/setup
+	lab/guests/boot/setup
 	lab/bench/cache/run $(HOLDFAST) $${CARGO_TARGET_DIR:-target}/guests $(OUT)
 
 # This log and others beside the device and the decoder; ONLY=NAME,NAME for some of them. Measures

@@ -5,11 +5,11 @@
 //! Never: touches what is in home, log or region.
 
 use crate::handover::Handover;
-use crate::held::Held;
 use crate::kept::Kept;
+use crate::kept::held::Held;
+use crate::kept::settings;
 use crate::listeners::{Listeners, refuse_connected};
 use crate::orders::{Orders, Server, Task};
-use crate::settings;
 use crate::whose::{front_end_of, refuse_kept_by_another};
 use holdfast_attach::foreseen::Decided;
 use holdfast_attach::homes::{refuse_nested, refuse_strange};

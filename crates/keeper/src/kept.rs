@@ -4,8 +4,14 @@
 //! of those that were there.
 //! Never: decides which parts.
 
+pub(crate) mod held;
+pub(crate) mod kept_disks;
+pub(crate) mod part_names;
+pub(crate) mod remains;
+pub(crate) mod settings;
+
+use crate::kept::part_names::socket_name;
 use crate::listeners::Listeners;
-use crate::part_names::socket_name;
 use holdfast_machine::service_manager::ServiceManager;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;

@@ -5,11 +5,13 @@
 //! their files go with them.
 //! Never: takes a client, or a place where somebody else listens.
 
+pub(crate) mod peers;
+pub(crate) mod tcp_table;
+
+use crate::kept::part_names::{part_name, socket_name};
+use crate::listeners::tcp_table::parse_tcp;
 use crate::orders::SocketOrders;
-use crate::part_names::{part_name, socket_name};
-use crate::peers;
 use crate::taken;
-use crate::tcp_table::parse_tcp;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::{Address, Protocol, VolumeConfig};

@@ -23,9 +23,9 @@ pub(crate) use volume::NOT_MADE;
 pub use volume::{ATTACHING, OUT_OF_PLACE, VolumeStatus};
 pub(crate) use words::UPGRADE;
 
-use crate::front_end::known::KnownFront;
 use crate::sectionless::{Sectionless, sectionless};
-use crate::server::known::KnownServer;
+use crate::supervisor::front_end::known::KnownFront;
+use crate::supervisor::server::known::KnownServer;
 use disk::DiskStatus;
 use holdfast_config::Config;
 use holdfast_config::problem::Outcome;

@@ -4,8 +4,8 @@
 //! is possible, and is about what is there.
 //! Never: connects to whoever listens, or takes an address from anybody.
 
-use crate::peers;
-use crate::tcp_table::parse_tcp;
+use crate::listeners::peers;
+use crate::listeners::tcp_table::parse_tcp;
 use holdfast_config::Address;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::Problem;

@@ -17,9 +17,9 @@ use std::time::Duration;
 use holdfast_core::Lsn;
 
 use crate::error::{AppendError, CommitError, NoteError, ReadError};
-use crate::frames::Frame;
 use crate::notes::Noter;
 use crate::outcome::{Appended, Marks};
+use crate::read::frames::Frame;
 use crate::state::Log;
 use crate::words;
 

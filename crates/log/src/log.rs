@@ -13,23 +13,26 @@ use holdfast_core::frame::{Kind, NUMBER_BYTES};
 use holdfast_io::{Clock, Files, Named};
 use holdfast_memory::{Observed, Region};
 
-use crate::back::BackCursor;
-use crate::catalogue::Catalogue;
-use crate::check::CheckedRing;
+use crate::append::writer::Body;
 use crate::config::{LogConfig, Retention};
-use crate::cursor::Cursor;
 use crate::error::{
     AppendError, CommitError, CreateError, OpenError, RemakeError, RepairError, TruncateError,
 };
-use crate::foresee::Foreseen;
-use crate::frames::Frame;
+use crate::format::catalogue::Catalogue;
+use crate::open::check::CheckedRing;
+use crate::open::foresee::Foreseen;
 use crate::outcome::{Appended, Contents, Drained, Mended, Recovery};
+use crate::read::back::BackCursor;
+use crate::read::cursor::Cursor;
+use crate::read::frames::Frame;
+use crate::repair::verify::{Verified, Walked};
 use crate::repair::{RepairEvent, Repaired};
-use crate::segment::segment_name;
+use crate::segments::segment::segment_name;
 use crate::state::Log;
-use crate::verify::{Verified, Walked};
-use crate::writer::Body;
-use crate::{check, create, foresee, left, open, remake, repair, unapplied, verify, words};
+use crate::{
+    open, open::check, open::create, open::foresee, open::left, open::unapplied, repair,
+    repair::remake, repair::verify, words,
+};
 
 impl Log {
     /// Makes a log in the root of `files`: segments full of zeros, then the catalogue, all synced.

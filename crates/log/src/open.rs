@@ -10,6 +10,24 @@
 //! durable first: the cut of a torn tail, then the catalogue, then the ring.
 //! Never: takes an I/O error for the end of the log; opens over damaged acknowledged data.
 
+pub(crate) mod again;
+pub(crate) mod check;
+pub(crate) mod create;
+pub(crate) mod foresee;
+pub(crate) mod found;
+pub(crate) mod give;
+pub(crate) mod lacking;
+pub(crate) mod left;
+pub(crate) mod load;
+pub(crate) mod mend;
+pub(crate) mod older;
+pub(crate) mod opening;
+pub(crate) mod policy;
+pub(crate) mod recovery;
+pub(crate) mod refill;
+pub(crate) mod truncate;
+pub(crate) mod unapplied;
+
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,33 +45,35 @@ use holdfast_io::checksum;
 use holdfast_io::{Clock, Files};
 use holdfast_memory::{Pin, Region};
 
-use crate::again::Again;
-use crate::catalogue::{CATALOGUE, Catalogue};
+use crate::append::progress::{Moved, Progress};
 use crate::config::{LogConfig, Parity, Retention, Scanned};
-use crate::cut::Cut;
-use crate::cuts::Cuts;
-use crate::damaged::DamagedFrames;
 use crate::error::{AppendError, CommitError, FileFault, OpenError};
-use crate::foresee::has_all;
-use crate::found::{Found, Recovered};
-use crate::give::refuse_lost;
-use crate::load::{GENERATION_STEP, is_of_step, load_what_is_left, refuse_absent, refuse_needed};
-use crate::older::refuse_older;
-use crate::opening::Opening;
+use crate::format::catalogue::{CATALOGUE, Catalogue};
+use crate::format::pads::PadChecks;
+use crate::format::stripe::Spec;
+use crate::open::again::Again;
+use crate::open::foresee::has_all;
+use crate::open::found::{Found, Recovered};
+use crate::open::give::refuse_lost;
+use crate::open::load::{
+    GENERATION_STEP, is_of_step, load_what_is_left, refuse_absent, refuse_needed,
+};
+use crate::open::older::refuse_older;
+use crate::open::opening::Opening;
+use crate::open::recovery::tail_start;
+use crate::open::refill::Refill;
 use crate::outcome::{Mended, Recovery, Source, Spoilt, Verdict};
-use crate::pads::PadChecks;
-use crate::parity::Stripes;
-use crate::progress::{Moved, Progress};
 use crate::range::Stretch;
-use crate::rebuild::Mender;
-use crate::recovery::tail_start;
-use crate::refill::Refill;
+use crate::read::cuts::Cuts;
+use crate::read::damaged::DamagedFrames;
+use crate::read::spans::SpanReader;
 use crate::rest::Rest;
-use crate::segment::Access;
+use crate::segments::cut::Cut;
+use crate::segments::parity::Stripes;
+use crate::segments::rebuild::Mender;
+use crate::segments::segment::Access;
 use crate::segments::{Segments, Table};
-use crate::spans::SpanReader;
 use crate::state::Log;
-use crate::stripe::Spec;
 use crate::words;
 
 /// What a walk over frames of a ring met.

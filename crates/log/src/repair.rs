@@ -6,6 +6,10 @@
 //! Never: keeps half a frame; brings back what was cut off; makes an empty log of segments that
 //! have frames.
 
+pub(crate) mod remake;
+pub(crate) mod salvage;
+pub(crate) mod verify;
+
 use std::io;
 use std::path::Path;
 
@@ -16,23 +20,23 @@ use holdfast_core::ring::Geometry;
 use holdfast_io::Files;
 use holdfast_io::checksum::crc32c;
 
-use crate::buffer::Buffer;
-use crate::catalogue::copies::{self, Copies};
-use crate::catalogue::{Catalogue, Entry};
 use crate::config::Parity;
-use crate::create::{check_place, keep_room};
 use crate::error::{CreateError, FileFault, OpenError, RepairError};
-use crate::found::{Found, Met, OnDamage};
-use crate::pace::Pace;
-use crate::parity::Stripes;
+use crate::format::buffer::Buffer;
+use crate::format::catalogue::copies::{self, Copies};
+use crate::format::catalogue::{Catalogue, Entry};
+use crate::format::stripe::Spec;
+use crate::open::create::{check_place, keep_room};
+use crate::open::found::{Found, Met, OnDamage};
+use crate::open::recovery::{scan, segments_alone};
 use crate::range::Stretch;
-use crate::recovery::{scan, segments_alone};
-use crate::salvage::salvage;
-use crate::segment::{Segment, SegmentHeader, header_of, segment_name, used_segment};
+use crate::read::spans::SpanReader;
+use crate::repair::salvage::salvage;
+use crate::repair::verify::{Steps, Walked, located};
 use crate::segments::Table;
-use crate::spans::SpanReader;
-use crate::stripe::Spec;
-use crate::verify::{Steps, Walked, located};
+use crate::segments::pace::Pace;
+use crate::segments::parity::Stripes;
+use crate::segments::segment::{Segment, SegmentHeader, header_of, segment_name, used_segment};
 
 /// What a repair kept and lost.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,6 +9,13 @@
 //! preparation changes nothing that the log depends on, and can be tried again.
 //! Never: is on the way of a commit unless nothing was prepared in time.
 
+pub(crate) mod cut;
+pub(crate) mod pace;
+pub(crate) mod parity;
+pub(crate) mod prepare;
+pub(crate) mod rebuild;
+pub(crate) mod segment;
+
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -18,16 +25,16 @@ use holdfast_core::frame::Sealer;
 use holdfast_core::ring::Geometry;
 use holdfast_io::Files;
 
-use crate::again::Again;
-use crate::catalogue::copies::Copies;
-use crate::catalogue::{Catalogue, ENTRIES_MAX, Entry};
-use crate::cut::Cut;
+use crate::append::needs::{InTurn, Needs};
 use crate::error::OpenError;
-use crate::needs::{InTurn, Needs};
+use crate::format::catalogue::copies::Copies;
+use crate::format::catalogue::{Catalogue, ENTRIES_MAX, Entry};
+use crate::open::again::Again;
 use crate::outcome::Spoilt;
-use crate::pace::Pace;
 use crate::range::Stretch;
-use crate::segment::{Segment, SegmentHeader};
+use crate::segments::cut::Cut;
+use crate::segments::pace::Pace;
+use crate::segments::segment::{Segment, SegmentHeader};
 
 /// Why no further segment is made: no open would take the catalogue.
 const TOO_MANY: &str = "the log has as many segments as it can have; make a checkpoint";

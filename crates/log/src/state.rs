@@ -13,16 +13,16 @@ use holdfast_core::ring::Geometry;
 use holdfast_io::Clock;
 use holdfast_memory::Region;
 
+use crate::append::progress::{Moved, Progress};
 use crate::config::Retention;
-use crate::cuts::Cuts;
-use crate::damaged::DamagedFrames;
-use crate::frames::Frames;
+use crate::format::pads::PadChecks;
 use crate::outcome::{Health, Marks};
-use crate::pads::PadChecks;
-use crate::progress::{Moved, Progress};
-use crate::rebuild::Mender;
+use crate::read::cuts::Cuts;
+use crate::read::damaged::DamagedFrames;
+use crate::read::frames::Frames;
 use crate::rest::Rest;
 use crate::segments::Segments;
+use crate::segments::rebuild::Mender;
 use crate::words;
 
 /// An open log. Dropping it without [`Log::close`] loses nothing that was stable.

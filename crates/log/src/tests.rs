@@ -5,13 +5,13 @@ use holdfast_core::frame::{FrameHeader, Kind, Sealer, encode};
 use holdfast_format_docs::{Tables, changed, constants};
 use holdfast_io::checksum::crc32c;
 
-use crate::again;
-use crate::catalogue::{Catalogue, Entry};
 use crate::config::Parity;
-use crate::cut::Cut;
+use crate::format::catalogue::{Catalogue, Entry};
+use crate::format::stripe::{GroupHeader, SHARDS};
+use crate::open::again;
 use crate::range::Stretch;
-use crate::segment::{self, SegmentHeader};
-use crate::stripe::{GroupHeader, SHARDS};
+use crate::segments::cut::Cut;
+use crate::segments::segment::{self, SegmentHeader};
 
 const FORMAT: Tables = Tables::of(include_str!("../FORMAT.md"));
 

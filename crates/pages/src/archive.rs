@@ -6,6 +6,19 @@
 //! runs, whatever is added or merged meanwhile.
 //! Never: hides a gap; removes a run whose records are nowhere else.
 
+pub(crate) mod archiver;
+pub(crate) mod bloom;
+pub(crate) mod fresh;
+pub(crate) mod gathered;
+pub(crate) mod merged;
+pub(crate) mod merger;
+pub(crate) mod run;
+pub(crate) mod run_block;
+pub(crate) mod run_copy;
+pub(crate) mod run_format;
+pub(crate) mod run_reader;
+pub(crate) mod trimmed;
+
 use std::cmp::Reverse;
 use std::ffi::OsStr;
 use std::io;
@@ -15,11 +28,11 @@ use std::sync::Arc;
 
 use holdfast_io::Files;
 
+use crate::archive::run_format::RunSpan;
+use crate::archive::run_reader::Run;
 use crate::error::{OpenArchiveError, RunFault};
-use crate::rsn::Rsn;
-use crate::run_format::RunSpan;
-use crate::run_reader::Run;
-use crate::tag::Tag;
+use crate::stream::rsn::Rsn;
+use crate::stream::tag::Tag;
 
 /// The level of what stands for a run that is lost: no run has it that is written.
 const LEVEL_LOST: u16 = u16::MAX;

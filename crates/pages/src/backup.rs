@@ -5,23 +5,30 @@
 //! copied.
 //! Never: holds up whoever reads or writes; writes into the store, but for what it archives.
 
+pub(crate) mod condensed;
+pub(crate) mod manifest;
+pub(crate) mod moment;
+pub(crate) mod past;
+pub(crate) mod restore;
+pub(crate) mod restoring;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::archive::Archive;
+use crate::archive::run_copy::copy_run;
+use crate::archive::run_format::RunSpan;
+use crate::archive::run_reader::Run;
+use crate::backup::manifest::Manifest;
+use crate::clean::sweep::{Brought, Sweep};
 use crate::directories::{Directories, PAGES};
 use crate::error::{BackupError, FetchError, OpenArchiveError};
-use crate::fetch::Fetch;
-use crate::manifest::Manifest;
+use crate::page::page_file::PageFile;
 use crate::page::{PAGE_BYTES, Page};
-use crate::page_file::PageFile;
 use crate::progress::Progress;
-use crate::rsn::{PageNumber, Rsn};
-use crate::run_copy::copy_run;
-use crate::run_format::RunSpan;
-use crate::run_reader::Run;
-use crate::sweep::{Brought, Sweep};
-use crate::tag::Tag;
+use crate::repair::fetch::Fetch;
+use crate::stream::rsn::{PageNumber, Rsn};
+use crate::stream::tag::Tag;
 
 /// Pages that are written at once.
 const SEGMENT_PAGES: u64 = 64;

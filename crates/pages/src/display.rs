@@ -6,18 +6,18 @@
 use std::error::Error;
 use std::fmt::{Display, Formatter, Result};
 
-use crate::apply::ApplyFault;
-use crate::checkpoint::StateFault;
+use crate::archive::fresh::BrokenChain;
 use crate::error::{
     AnalysisError, ArchiveError, BaseFault, CheckpointError, FetchError, FlushError, FollowError,
     FrameFault, LoadError, OpenArchiveError, OpenError, Poisoned, ReadPageError, ReleaseError,
     ReplayError, RereadError, RunFault, RunPart, StageError, SyncError, VersionsError,
     WritePagesError,
 };
-use crate::fold::FoldFault;
-use crate::fresh::BrokenChain;
+use crate::page::apply::ApplyFault;
 use crate::page::{PageFault, Unfit};
-use crate::record::RecordFault;
+use crate::restart::checkpoint::StateFault;
+use crate::restart::fold::FoldFault;
+use crate::stream::record::RecordFault;
 
 impl Display for PageFault {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {

@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 use holdfast_log::{Lsn, ReadError};
 
-use crate::apply::ApplyFault;
-use crate::checkpoint::StateFault;
-use crate::fold::FoldFault;
-use crate::fresh::BrokenChain;
+use crate::archive::fresh::BrokenChain;
 use crate::page::PageFault;
-use crate::record::RecordFault;
-use crate::rsn::{PageNumber, Rsn};
-use crate::stage::TooLarge;
+use crate::page::apply::ApplyFault;
+use crate::restart::checkpoint::StateFault;
+use crate::restart::fold::FoldFault;
+use crate::stream::record::RecordFault;
+use crate::stream::rsn::{PageNumber, Rsn};
+use crate::stream::stage::TooLarge;
 
 pub use past::{BackupError, RestoreError};
 pub use upkeep::{CleanError, CompareError, MergeError};

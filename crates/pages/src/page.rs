@@ -6,12 +6,17 @@
 //! difference has a name.
 //! Never: knows what the contents mean; checks a page that is in memory.
 
+pub(crate) mod apply;
+pub(crate) mod images;
+pub(crate) mod page_file;
+pub(crate) mod versions;
+
 use std::fmt;
 
 use holdfast_io::checksum::crc32c;
 
-use crate::rsn::{PageNumber, Rsn};
-use crate::tag::Tag;
+use crate::stream::rsn::{PageNumber, Rsn};
+use crate::stream::tag::Tag;
 
 /// Bytes of a page.
 pub const PAGE_BYTES: usize = 8192;

@@ -15,41 +15,41 @@ use std::sync::{Arc, Mutex};
 use holdfast_io::{Clock, Files};
 use holdfast_log::{CommitLog, Lsn};
 
-use crate::analysis::{Analysis, analyse};
-use crate::apply::Contents;
 use crate::archive::Archive;
-use crate::archiver::Archiver;
+use crate::archive::archiver::Archiver;
+use crate::archive::merger::{Keep, Merger};
+use crate::archive::run_block::Compression;
+use crate::archive::run_format::RunSpan;
+use crate::backup::manifest::Manifest;
+use crate::backup::restoring::Restoring;
 use crate::backup::{back_up, forward};
-use crate::bases::Bases;
-use crate::cleaner::framed::{Framed, Frames};
-use crate::cleaner::{Cleaner, CleanerOn};
-use crate::compare::Checked;
+use crate::clean::cleaner::framed::{Framed, Frames};
+use crate::clean::cleaner::{Cleaner, CleanerOn};
+use crate::clean::order::CleaningOrder;
 use crate::directories::{Directories, PAGES};
 use crate::error::{
     ArchiveError, BackupError, CheckpointError, CleanError, CompareError, FetchError, FollowError,
     MergeError, OpenError,
 };
-use crate::fetch::{Fetch, Fetched};
-use crate::fold::State;
-use crate::follower::{Follower, Running};
-use crate::images::Images;
-use crate::manifest::Manifest;
-use crate::merger::{Keep, Merger};
-use crate::order::CleaningOrder;
 use crate::page::Page;
-use crate::page_file::PageFile;
+use crate::page::apply::Contents;
+use crate::page::images::Images;
+use crate::page::page_file::PageFile;
+use crate::page::versions::Versions;
 use crate::progress::Progress;
-use crate::repairs::Repairs;
-use crate::reread::Rereader;
-use crate::restoring::Restoring;
-use crate::rsn::{PageNumber, Rsn, Slot};
-use crate::run_block::Compression;
-use crate::run_format::RunSpan;
-use crate::stale::Stale;
+use crate::repair::compare::Checked;
+use crate::repair::fetch::{Fetch, Fetched};
+use crate::repair::repairs::Repairs;
+use crate::repair::view::Views;
+use crate::restart::analysis::{Analysis, analyse};
+use crate::restart::bases::Bases;
+use crate::restart::fold::State;
+use crate::restart::follower::{Follower, Running};
+use crate::restart::reread::Rereader;
+use crate::restart::stale::Stale;
 use crate::stream::Stream;
-use crate::tag::Tag;
-use crate::versions::Versions;
-use crate::view::Views;
+use crate::stream::rsn::{PageNumber, Rsn, Slot};
+use crate::stream::tag::Tag;
 
 /// What says how far its pages are.
 const VERSIONS: &str = "versions";

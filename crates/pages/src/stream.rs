@@ -7,6 +7,13 @@
 //!
 //! Records of a store move from mark to mark: `released <= durable <= stable <= next`.
 
+pub(crate) mod frame;
+pub(crate) mod places;
+pub(crate) mod record;
+pub(crate) mod rsn;
+pub(crate) mod stage;
+pub(crate) mod tag;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
@@ -18,11 +25,11 @@ use holdfast_log::{AppendError, CommitError, CommitLog, Lsn};
 use crate::error::{
     CommitFault, FlushError, Poisoned, ReleaseError, RereadError, StageError, SyncError,
 };
-use crate::frame::{FRAME_HEAD_BYTES, Framed};
-use crate::places::{FramePlace, Places};
-use crate::rsn::Rsn;
-use crate::stage::{Cut, Group, Lot, Stage};
-use crate::tag::Tag;
+use crate::stream::frame::{FRAME_HEAD_BYTES, Framed};
+use crate::stream::places::{FramePlace, Places};
+use crate::stream::rsn::Rsn;
+use crate::stream::stage::{Cut, Group, Lot, Stage};
+use crate::stream::tag::Tag;
 
 /// Makes room in the log for a payload of so many bytes, or says why there is none now.
 type MakeRoom = dyn Fn(u64) -> Result<(), Arc<io::Error>> + Send + Sync;

@@ -9,8 +9,8 @@ use holdfast_io::fake::FakeFiles;
 use holdfast_io::{Files, OpenHow};
 use holdfast_log::Lsn;
 
-use crate::record::{Opened, PageLink, What, parse};
-use crate::run_format::{BlockPlace, Footer};
+use crate::archive::run_format::{BlockPlace, Footer};
+use crate::stream::record::{Opened, PageLink, What, parse};
 use crate::{
     Bases, FRAME_HEAD_BYTES, Framed, Manifest, PAGE_BYTES, Page, PageKind, PageNumber, Rsn,
     RunSpan, Slot, State, Tag, VERSIONS_PAGES, Versions,

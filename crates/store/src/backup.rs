@@ -8,12 +8,12 @@ use std::path::Path;
 
 use holdfast_pages::{Archive, At, Manifest, Moment, Progress, Rsn, Tag, foresee_restore};
 
-use crate::closing::Note;
-use crate::config::Config;
 use crate::error::{BackUpError, OpenError, RestoreError};
-use crate::header::{BACKUP, Header, NoHeader, RESTORED, STORE};
+use crate::face::closing::Note;
+use crate::face::config::Config;
+use crate::face::header::{BACKUP, Header, NoHeader, RESTORED, STORE};
+use crate::face::place::Place;
 use crate::log;
-use crate::place::Place;
 use crate::store::Store;
 
 impl Store {

@@ -10,9 +10,9 @@ use crate::error::{
     BackUpError, CloseError, DropTreeError, LoadTreeError, OpenError, OpenTreeError, ReclaimError,
     RestoreError, ServiceError,
 };
-use crate::large::LARGE_VALUE_BYTES_MAX;
 use crate::node::KEY_BYTES_MAX;
-use crate::rollback::KEPT_BYTES_MAX;
+use crate::node::large::LARGE_VALUE_BYTES_MAX;
+use crate::restart::rollback::KEPT_BYTES_MAX;
 use crate::transaction_error::{CommitError, TransactionError};
 
 impl Display for TransactionError {

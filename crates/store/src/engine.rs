@@ -13,21 +13,21 @@ use holdfast_pages::{
     FetchError, Page, PageNumber, Pages, Rsn, StageError, Stream, SyncError, What,
 };
 
-use crate::allocator::Allocator;
-use crate::blocked::Blocked;
-use crate::config::{Checkpoints, Cleaner};
-use crate::formers::Formers;
-use crate::header::Header;
-use crate::latches;
+use crate::face::config::{Checkpoints, Cleaner};
+use crate::face::header::Header;
+use crate::locks::blocked::Blocked;
+use crate::locks::modes::Mode;
+use crate::locks::names::Name;
 use crate::locks::{Holder, LockError, Locks};
-use crate::losers::Losers;
-use crate::modes::Mode;
-use crate::named_tree::Tree;
-use crate::names::Name;
+use crate::pool::allocator::Allocator;
+use crate::pool::latches;
 use crate::pool::{Below, Pool};
-use crate::slots::Slots;
+use crate::restart::losers::Losers;
+use crate::restart::slots::Slots;
+use crate::snapshot::formers::Formers;
 use crate::transaction_error::{CommitError, TransactionError};
 use crate::tree::TreeError;
+use crate::trees::named_tree::Tree;
 use crate::trees::{NAMES_ROOT, Trees};
 
 /// Leaves that one step looks at, at most.

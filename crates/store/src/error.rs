@@ -12,8 +12,8 @@ use holdfast_pages::{
     OpenError as PagesError, RestoreError as PagesRestoreError, SyncError,
 };
 
-use crate::header::{NoHeader, VERSION};
-use crate::place::PlaceError;
+use crate::face::header::{NoHeader, VERSION};
+use crate::face::place::PlaceError;
 use crate::transaction_error::{CommitError, TransactionError};
 
 /// Why a store was not opened. But for a store that was being made, nothing has changed.

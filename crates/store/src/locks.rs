@@ -6,6 +6,11 @@
 //! Never: waits while somebody holds a latch (its callers see to that: they try under a latch, and
 //! wait without); knows a key or a tree.
 
+pub(crate) mod blocked;
+pub(crate) mod modes;
+pub(crate) mod names;
+pub(crate) mod waits;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -13,11 +18,11 @@ use std::time::Duration;
 
 use holdfast_pages::Slot;
 
-use crate::counts::LockStatistics;
-use crate::latches;
-use crate::modes::Mode;
-use crate::names::{ByName, Name};
-use crate::waits::Waits;
+use crate::locks::modes::Mode;
+use crate::locks::names::{ByName, Name};
+use crate::locks::waits::Waits;
+use crate::pool::counts::LockStatistics;
+use crate::pool::latches;
 use entry::{Answer, Entry, Outcome};
 
 mod entry;

@@ -4,17 +4,19 @@
 //! look alike from here on.
 //! Never: starts a thread, or drains by itself.
 
+pub(crate) mod embedded;
+pub(crate) mod served;
+
 use std::sync::Arc;
 
 use holdfast_client::LogClient;
 use holdfast_log::{CommitError, CommitLog, Log, Lsn, Marks, Spoilt};
 
-use crate::config::LogPlace;
-use crate::embedded::{self, Sizes};
 use crate::error::OpenError;
-use crate::header::{Header, Names};
-use crate::place::Place;
-use crate::served;
+use crate::face::config::LogPlace;
+use crate::face::header::{Header, Names};
+use crate::face::place::Place;
+use crate::log::embedded::Sizes;
 
 /// A part of the ring is archived at once, so that the log needs never wait for the archive. A
 /// restart reads two windows and what was put since.

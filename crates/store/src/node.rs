@@ -11,6 +11,14 @@
 //! foster key on, so the node itself holds only what lies below (Graefe, Kimura, Kuno: "Foster
 //! B-trees", TODS 2012, section 3).
 
+pub(crate) mod aside;
+pub(crate) mod body;
+pub(crate) mod contents;
+pub(crate) mod fields;
+pub(crate) mod large;
+pub(crate) mod node_change;
+pub(crate) mod node_check;
+
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -395,7 +403,7 @@ pub(crate) fn first_four(suffix: &[u8]) -> u32 {
 
 /// The child that the value of an entry of an inner node names.
 pub(crate) fn child_in(mut value: &[u8]) -> Result<PageNumber, Unfit> {
-    let child = crate::fields::page(&mut value)?;
+    let child = crate::node::fields::page(&mut value)?;
     if value.is_empty() { Ok(child) } else { Err(Unfit("a child is not a number alone")) }
 }
 

@@ -7,6 +7,14 @@
 //! Latches are taken from the root down and from left to right. Whoever waits for anything else (a
 //! lock, room in the log, its device) holds none; reading a page from below is no such wait.
 
+pub(crate) mod allocator;
+pub(crate) mod counts;
+pub(crate) mod evict;
+pub(crate) mod frames;
+pub(crate) mod latches;
+pub(crate) mod page_table;
+pub(crate) mod tally;
+
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -14,12 +22,12 @@ use std::sync::{Mutex, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 use holdfast_pages::{Page, PageNumber, Rsn};
 
-use crate::config::Eviction;
-use crate::counts::PoolStatistics;
-use crate::frames::{Frame, Frames, Held};
-use crate::latches::Counted;
-use crate::page_table::{PAGES_MAX, PageTable};
-use crate::tally::Tally;
+use crate::face::config::Eviction;
+use crate::pool::counts::PoolStatistics;
+use crate::pool::frames::{Frame, Frames, Held};
+use crate::pool::latches::Counted;
+use crate::pool::page_table::{PAGES_MAX, PageTable};
+use crate::pool::tally::Tally;
 
 /// Loads of different pages that may happen at once, about.
 const STRIPES: usize = 64;

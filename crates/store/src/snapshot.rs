@@ -5,22 +5,25 @@
 //! nobody waits for it. What it holds goes when it is dropped.
 //! Never: changes anything; shows less or more the longer it lives: it ends with an error first.
 
+pub(crate) mod former;
+pub(crate) mod formers;
+
 use std::sync::Arc;
 
 use holdfast_pages::{FetchError, Rsn, SyncError};
 
-use crate::aside::Aside;
 use crate::engine::{Durability, Engine};
-use crate::former::Former;
-use crate::formers::{Reader, Running};
-use crate::large::Stored;
-use crate::latches;
-use crate::named_tree::Tree;
+use crate::node::aside::Aside;
+use crate::node::large::Stored;
+use crate::pool::latches;
+use crate::snapshot::former::Former;
+use crate::snapshot::formers::{Reader, Running};
 use crate::store::{Store, root_of};
 use crate::transaction::Direction;
 use crate::transaction_error::TransactionError;
 use crate::tree::TreeError;
 use crate::trees::DROPPED;
+use crate::trees::named_tree::Tree;
 
 mod scan;
 

@@ -14,28 +14,28 @@ use holdfast_pages::{
     CheckpointError, CleanError, FlushError, Found, PageNumber, Pages, Rsn, SyncError, Tag,
 };
 
-use crate::allocator::Allocator;
-use crate::closing::Note;
-use crate::config::{Config, Restart, Services};
-use crate::contents::NodeContents;
 use crate::engine::{Durability, Engine, Patience};
 use crate::error::{CloseError, OpenError, OpenTreeError, ReclaimError, ServiceError};
-use crate::formers::Formers;
-use crate::header::{Header, NoHeader, STORE};
+use crate::face::closing::Note;
+use crate::face::config::{Config, Restart, Services};
+use crate::face::header::{Header, NoHeader, STORE};
+use crate::face::place::Place;
+use crate::face::services::{Service, Threads, Work};
+use crate::face::stat::Stat;
+use crate::face::verify::Verified;
 use crate::locks::Locks;
+use crate::locks::names::Name;
 use crate::log::{self, StoreLog};
-use crate::losers::Losers;
-use crate::named_tree::Tree;
-use crate::names::Name;
-use crate::place::Place;
+use crate::node::contents::NodeContents;
 use crate::pool::Pool;
-use crate::services::{Service, Threads, Work};
-use crate::slots::Slots;
-use crate::stat::Stat;
+use crate::pool::allocator::Allocator;
+use crate::restart::losers::Losers;
+use crate::restart::slots::Slots;
+use crate::snapshot::formers::Formers;
 use crate::transaction::{Direction, Transaction};
 use crate::transaction_error::TransactionError;
+use crate::trees::named_tree::Tree;
 use crate::trees::{DROPPED, NAMES_ROOT, root_in, root_value};
-use crate::verify::Verified;
 
 /// An open store. All calls may come from any thread. Dropping it without [`Store::close`] loses
 /// nothing that was durable.

@@ -5,12 +5,12 @@ use holdfast_io::checksum::crc32c;
 use holdfast_log::Lsn;
 use holdfast_pages::{Contents, Page, PageNumber, Rsn};
 
-use crate::aside::Aside;
-use crate::body::{Body, Spot};
-use crate::closing::{NOTE_BYTES, Note};
-use crate::contents::{NodeContents, put_image};
-use crate::header::{HEADER_BYTES, Header};
-use crate::large::{LARGE_VALUE_BYTES_MAX, Large, plain};
+use crate::face::closing::{NOTE_BYTES, Note};
+use crate::face::header::{HEADER_BYTES, Header};
+use crate::node::aside::Aside;
+use crate::node::body::{Body, Spot};
+use crate::node::contents::{NodeContents, put_image};
+use crate::node::large::{LARGE_VALUE_BYTES_MAX, Large, plain};
 use crate::node::{
     Entry, Foster, HEAD_BYTES, KEY_BYTES_MAX, NODE_BYTES, SLOT_BYTES, Shape, VALUE_BYTES_MAX,
 };

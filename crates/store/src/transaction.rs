@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use holdfast_pages::{PageNumber, Rsn, Slot, What};
 
-use crate::body::Body;
 use crate::engine::{Durability, Engine, Patience};
-use crate::large::Stored;
 use crate::locks::Holder;
-use crate::modes::Mode;
-use crate::named_tree::Tree;
-use crate::rollback::{Changes, Savepoint};
+use crate::locks::modes::Mode;
+use crate::node::body::Body;
+use crate::node::large::Stored;
+use crate::restart::rollback::{Changes, Savepoint};
 use crate::transaction_error::{CommitError, TransactionError};
 use crate::tree::Found;
+use crate::trees::named_tree::Tree;
 
 mod redo_only;
 mod remains;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use holdfast_pages::{FetchError, FlushError, PageNumber, Poisoned, StageError, SyncError, Unfit};
 
-use crate::blocked::Blocked;
-use crate::rollback::{Gone, TooLarge};
+use crate::locks::blocked::Blocked;
+use crate::restart::rollback::{Gone, TooLarge};
 use crate::tree::TreeError;
 
 /// Why an operation of a transaction was not done. Nothing has changed; but where it says

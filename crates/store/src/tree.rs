@@ -8,12 +8,12 @@ use std::ops::Deref;
 
 use holdfast_pages::{Page, PageNumber, Rsn, Stream, Unfit};
 
-use crate::allocator::Allocator;
-use crate::contents::put_image;
-use crate::formers::Formers;
-use crate::latches;
+use crate::node::contents::put_image;
 use crate::node::{Node, Shape};
+use crate::pool::allocator::Allocator;
+use crate::pool::latches;
 use crate::pool::{Below, Pool, ReadLatch, WriteLatch};
+use crate::snapshot::formers::Formers;
 
 mod adopt;
 mod change;

@@ -6,16 +6,20 @@
 //! tree that it was made in, and with one record.
 //! Never: locks a name, or commits one: that is for a transaction, as with any other key.
 
+pub(crate) mod dropping;
+pub(crate) mod loading;
+pub(crate) mod named_tree;
+
 use holdfast_pages::{PageNumber, Slot, Stream, Unfit, What, varint};
 
-use crate::allocator::{Allocator, PutOff};
-use crate::aside::Aside;
-use crate::body::Body;
-use crate::fields::page;
-use crate::formers::Formers;
-use crate::large::Stored;
+use crate::node::aside::Aside;
+use crate::node::body::Body;
+use crate::node::fields::page;
+use crate::node::large::Stored;
+use crate::pool::allocator::{Allocator, PutOff};
 use crate::pool::{Below, Pool};
-use crate::rollback::Undoer;
+use crate::restart::rollback::Undoer;
+use crate::snapshot::formers::Formers;
 use crate::tree::{Tree, TreeError};
 
 mod asides;

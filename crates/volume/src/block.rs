@@ -18,17 +18,17 @@ use std::sync::atomic::AtomicBool;
 use holdfast_io::{Blocks, BlocksError, Extent, OneFile, OpenFile};
 use holdfast_log::{Lsn, Marks};
 
+use crate::changes::read::read_home;
+use crate::changes::write::SIZE_BYTES_MAX;
 use crate::clean::Cleaned;
 use crate::clean::error::CleanError;
 use crate::error::{Stop, VolumeError};
 use crate::frame::Spot;
 use crate::node::{Body, Node};
-use crate::read::read_home;
-use crate::recent::Recent;
+use crate::overlay::recent::Recent;
+use crate::overlay::sparse::extent_in;
 use crate::record::{AtHome, HEAD_BYTES};
-use crate::sparse::extent_in;
 use crate::volume::{Class, DirectoryVolume};
-use crate::write::SIZE_BYTES_MAX;
 use holdfast_io::tree::{Allocate, Errno, ROOT, SetAttributes, Tree};
 
 pub use error::ResizeError;

@@ -23,8 +23,8 @@ use crate::clean::cleaner::Cleaner;
 use crate::clean::error::{Act, CleanError};
 use crate::clean::frames::{WindowMax, decode, tells_inodes};
 use crate::clean::plan::{Contents, Pass, Window};
-use crate::extents::Piece;
 use crate::node::Node;
+use crate::overlay::extents::Piece;
 use crate::own::{self, ORPHANS_NAME};
 use crate::record::{Op, Record};
 use crate::volume::DirectoryVolume;
@@ -408,6 +408,6 @@ fn settle_pieces(node: &Node, contents: &Contents, upto: Lsn) {
 
 /// Removes what only a mounted volume needs; the root then has this time, or the one that it had.
 pub(crate) fn remove_orphans(home: &dyn Files, root_ns: Option<i128>) -> Result<(), CleanError> {
-    let path = crate::paths::to_path(ORPHANS_NAME.to_vec());
+    let path = crate::names::paths::to_path(ORPHANS_NAME.to_vec());
     own::remove(home, root_ns).map_err(|error| CleanError::home(Act::Remove, &path, error))
 }

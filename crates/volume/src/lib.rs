@@ -19,59 +19,40 @@
 //! Promise: what is acknowledged is stable; what is in the home is durable in the log first.
 //! Never: speaks a protocol, or starts a thread.
 //!
-//! Where to look: `serve` passes on what a front end asks of a [`holdfast_io::tree::Tree`]. `read`
-//! answers, `write` changes contents and attributes, `make`, `remove` and `rename` change names;
-//! `space` says whether the home has room for it, and `shares` whose turn it is to have room in the
-//! log. `block` is a disk to those above and the one file of a directory to those below. A change
-//! is a `record` in a `frame`; where the log stands is the business of whoever opens the `volume`,
-//! and `direct` opens both. Memory knows `names`, a `node` behind each, its `extents` in the log,
-//! `cuts` of its home file, its `allocated` blocks, counted in the home's `room_unit`, and its
-//! `recent` bytes. `clean` brings frames home: `plan` says what they amount to, `apply` does it.
-//! `touched` has when that was. After a death `others` looks whether somebody else changed the
-//! home, `replay` gives memory back, `roster` the numbers that the kernel knows, and `requests`
-//! what it may ask for once more.
+//! Where to look: a change is a `record` in a `frame`; where the log stands is the business of
+//! whoever opens the `volume`, and `direct` opens both. `block` is a disk to those above and the
+//! one file of a directory to those below. `shares` says whose turn it is to have room in the log.
+//! After a death `replay` gives memory back. Then there are rooms:
+//!
+//! * `changes`: what a front end asks of a [`holdfast_io::tree::Tree`], which `serve` passes on:
+//!   `read` answers, `write` changes contents and attributes, `xattr` what is beside them, `make`,
+//!   `remove` and `rename` change names.
+//! * `names`: which stand for which `node`; `roster` has the numbers that the kernel knows,
+//!   `requests` what it may ask for once more, `links` whether a file can have several names.
+//! * `overlay`: what of a file is not at home: its `extents` in the log, `cuts` of its home file,
+//!   its `allocated` blocks, and its `recent` bytes.
+//! * `home`: whether a directory has the `fitness` to be one, `space` for what is acknowledged, in
+//!   its `room_unit`; when it was `touched`, and what `others` did to it.
+//! * `clean`: brings frames home: `plan` says what they amount to, `apply` does it.
 
-mod allocated;
 mod block;
+mod changes;
 mod clean;
-mod cuts;
 mod direct;
 mod error;
-mod extents;
-mod fitness;
-mod forget;
 mod frame;
-mod kept;
-mod links;
-mod make;
+mod home;
 mod names;
 mod node;
-mod others;
+mod overlay;
 pub mod own;
-mod paths;
-mod read;
-mod recent;
 mod record;
-mod remove;
-mod rename;
 mod replay;
-mod requests;
-mod room_unit;
-mod roster;
-mod serve;
-mod settling;
 mod shares;
-mod space;
-mod sparse;
 #[cfg(test)]
 mod tests;
-mod touched;
-mod tried;
 mod volume;
 pub mod words;
-mod write;
-mod writing;
-mod xattr;
 
 pub use block::{BlockVolume, ResizeError};
 pub use clean::Cleaned;
@@ -80,8 +61,8 @@ pub use clean::error::{Act, CleanError};
 pub use clean::room::keep_room_aside;
 pub use direct::{DirectVolume, VolumeConfig};
 pub use error::VolumeError;
-pub use fitness::{namelessness, unfitness};
-pub use others::{Left, Told, Unapplied, changed_by_others};
+pub use home::fitness::{namelessness, unfitness};
+pub use home::others::{Left, Told, Unapplied, changed_by_others};
+pub use home::touched::touching;
 pub use record::RecordFault;
-pub use touched::touching;
 pub use volume::{Attached, Class, DirectoryVolume};

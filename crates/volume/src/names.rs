@@ -10,9 +10,14 @@
 
 mod admit;
 mod children;
+pub(crate) mod forget;
 mod homes;
+pub(crate) mod links;
+pub(crate) mod paths;
 mod place;
 mod places;
+pub(crate) mod requests;
+pub(crate) mod roster;
 mod rules;
 mod unreachable;
 mod whereabouts;
@@ -33,12 +38,12 @@ pub(crate) use places::Places;
 
 use rules::Rules;
 
+use crate::names::paths::to_path;
+use crate::names::requests::Requests;
+use crate::names::roster::{Entry as RosterEntry, Known, Remembered};
 use crate::node::{Node, attributes_of};
 use crate::own::ORPHANS_NAME;
-use crate::paths::to_path;
 use crate::record::AtHome;
-use crate::requests::Requests;
-use crate::roster::{Entry as RosterEntry, Known, Remembered};
 use holdfast_io::tree::{Attributes, Errno, NodeId, ROOT};
 
 /// The first number for other nodes.

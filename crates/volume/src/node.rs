@@ -11,13 +11,13 @@ use holdfast_io::tree::{Attributes, Errno, NodeId};
 use holdfast_io::{Change, Kind, Metadata, OpenFile};
 use holdfast_log::Lsn;
 
-use crate::allocated::Allocated;
-use crate::cuts::Cuts;
-use crate::extents::{Extents, Piece};
-use crate::recent::Recent;
-use crate::room_unit::RoomUnit;
-use crate::writing::WritingFile;
-use crate::xattr::Xattrs;
+use crate::changes::xattr::Xattrs;
+use crate::home::room_unit::RoomUnit;
+use crate::overlay::allocated::Allocated;
+use crate::overlay::cuts::Cuts;
+use crate::overlay::extents::{Extents, Piece};
+use crate::overlay::recent::Recent;
+use crate::overlay::writing::WritingFile;
 
 /// An inode.
 pub(crate) struct Node {

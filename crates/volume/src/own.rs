@@ -12,7 +12,7 @@ use holdfast_io::acl::DEFAULT;
 use holdfast_io::private::is_trusted;
 use holdfast_io::{Change, DirEntry, Files, Kind};
 
-use crate::paths::to_path;
+use crate::names::paths::to_path;
 use holdfast_io::tree::Errno;
 
 /// The directories in which it is tried what the home can do.

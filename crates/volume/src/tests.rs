@@ -4,9 +4,9 @@ use holdfast_format_docs::{Tables, changed, constants};
 use holdfast_io::{Change, Kind};
 
 use crate::names::Place;
+use crate::names::requests::Noted;
+use crate::names::roster::Entry;
 use crate::record::{AtHome, HEAD_BYTES, Op, Record, kind_number};
-use crate::requests::Noted;
-use crate::roster::Entry;
 use holdfast_io::tree::NodeId;
 
 const FORMAT: Tables = Tables::of(include_str!("../FORMAT.md"));

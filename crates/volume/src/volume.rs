@@ -19,22 +19,22 @@ use std::thread::Thread;
 use holdfast_io::{Clock, Files};
 use holdfast_log::{CommitLog, Lsn, Marks};
 
+use crate::changes::xattr::Gate;
 use crate::clean::aside::PassedOver;
 use crate::clean::cleaner::Cleaner;
 use crate::clean::error::CleanError;
 use crate::clean::forecast::Forecast;
-use crate::kept::KeptFiles;
+use crate::home::settling::Settling;
+use crate::home::space::{OwnRoom, SpaceGate};
+use crate::home::tried::Tried;
 use crate::names::Names;
+use crate::names::requests::Noted;
+use crate::names::roster::{Entry as RosterEntry, Roster};
 use crate::node::Node;
-use crate::requests::Noted;
-use crate::roster::{Entry as RosterEntry, Roster};
-use crate::settling::Settling;
+use crate::overlay::kept::KeptFiles;
+use crate::overlay::writing::WritingFiles;
 use crate::shares::Shares;
-use crate::space::{OwnRoom, SpaceGate};
-use crate::tried::Tried;
-use crate::writing::WritingFiles;
-use crate::xattr::Gate;
-use crate::{touched, words};
+use crate::{home::touched, words};
 use holdfast_io::tree::{Errno, NodeId};
 
 /// Values of [`words::MOUNT_PAGES`].

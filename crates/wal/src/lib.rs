@@ -68,19 +68,17 @@
 //! What it adds: sets, group commit, tickets, checkpoints, followers, and an end of the log that
 //! can be told from damage.
 //!
-//! Where to look: [`Log`] is all of it. `open` makes and opens one, and tells of the
-//! `recovery`; `label` says of what, and by `key_mark` under whose key; `any` knows no type but the
-//! `record_type` of the label. [`Ticket`] waits (`sleepers` has the tasks, `background` the
-//! threads), `replay`, `back` and `tail` read, `format` turns records into bytes, `payload` puts
-//! them into a set and `wrapping` that into a frame, by way of `compression` and `sealing`.
-//! `opened_keys` finds a key that is wrong when a log is opened. `survey` looks at a log that is
-//! not open, and repairs one; `outline` says what everybody may know of one; `watch` reads one that
-//! somebody else has open. Below lies `holdfast-log`, which knows frames, segments and recovery.
+//! Where to look: [`Log`] is all of it. [`Ticket`] waits (`sleepers` has the tasks, `background`
+//! the threads), `format` turns records into bytes, `payload` puts them into a set and `wrapping`
+//! that into a frame, by way of `compression` and `sealing`. `open` makes and opens a log, and
+//! tells of the `recovery`; its `label` says of what, and by `key_mark` under whose key, `any`
+//! knows no type but the `record_type` of the label, and `opened_keys` finds a key that is wrong;
+//! `survey` looks at a log that is not open, and repairs one, and `outline` says what everybody
+//! may know of it. `read` has `replay`, `back` and `tail`, and `watch` for a log that somebody
+//! else has open. Below lies `holdfast-log`, which knows frames, segments and recovery.
 
 #[cfg_attr(not(any(feature = "lz4", feature = "seal")), allow(dead_code))]
 mod aligned;
-mod any;
-mod back;
 mod background;
 mod compression;
 mod error;
@@ -88,18 +86,13 @@ pub mod format;
 #[cfg(feature = "json")]
 pub mod json_lines;
 mod key_mark;
-mod label;
 mod log;
 mod open;
-mod opened_keys;
 mod options;
-mod outline;
 mod payload;
 mod place;
+mod read;
 mod record;
-mod record_type;
-mod recovery;
-mod replay;
 #[cfg(feature = "seal")]
 mod sealing;
 #[cfg(not(feature = "seal"))]
@@ -107,13 +100,9 @@ mod sealing;
 mod sealing;
 mod shared;
 mod sleepers;
-mod survey;
-mod tail;
 mod ticket;
-mod watch;
 mod wrapping;
 
-pub use back::ReplayBack;
 pub use compression::Compression;
 pub use error::{
     AppendError, CheckpointError, CommitError, CreateError, LabelFault, OpenError, RepairError,
@@ -124,19 +113,20 @@ pub use holdfast_log::{
     Stretch, Verified, VerifiedParity, Walked,
 };
 pub use log::{Log, Stat};
+pub use open::outline::{Outline, outline};
+pub use open::record_type::RecordType;
+pub use open::recovery::Recovery;
+pub use open::survey::{BrokenSet, Repaired, repair, repair_at, verify, verify_at};
 pub use options::{Background, Options};
-pub use outline::{Outline, outline};
 pub use place::Place;
+pub use read::back::ReplayBack;
+pub use read::replay::{Entry, Replay};
+pub use read::tail::Tail;
+pub use read::watch::Watch;
 pub use record::Record;
-pub use record_type::RecordType;
-pub use recovery::Recovery;
-pub use replay::{Entry, Replay};
 #[cfg(feature = "seal")]
 pub use sealing::{Keys, KeysFault, Padding};
-pub use survey::{BrokenSet, Repaired, repair, repair_at, verify, verify_at};
-pub use tail::Tail;
 pub use ticket::Ticket;
-pub use watch::Watch;
 
 #[cfg(test)]
 mod tests;

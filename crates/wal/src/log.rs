@@ -13,20 +13,20 @@ use std::sync::{Arc, Mutex};
 
 use holdfast_log::Lsn;
 
-use crate::back::ReplayBack;
 use crate::background::Threads;
 use crate::error::{
     AppendError, CheckpointError, CommitError, CreateError, OpenError, ReplayError, TruncateError,
 };
 use crate::format::Format;
-use crate::label::Label;
+use crate::open::label::Label;
+use crate::open::recovery::Recovery;
 use crate::options::Options;
 use crate::place::Place;
+use crate::read::back::ReplayBack;
+use crate::read::replay::Replay;
+use crate::read::tail::Tail;
 use crate::record::Record;
-use crate::recovery::Recovery;
-use crate::replay::Replay;
 use crate::shared::Shared;
-use crate::tail::Tail;
 use crate::ticket::Ticket;
 use crate::{open, payload};
 

@@ -4,18 +4,25 @@
 //! ring is memory of this process alone.
 //! Never: opens a log as what it is not.
 
+pub(crate) mod any;
+pub(crate) mod label;
+pub(crate) mod opened_keys;
+pub(crate) mod outline;
+pub(crate) mod record_type;
+pub(crate) mod recovery;
+pub(crate) mod survey;
+
 use std::sync::Arc;
 
 use holdfast_log::{CommitError, Log, Verdict, Watch};
 use holdfast_memory::{Medium, Region, RegionSpec};
 
 use crate::error::{CreateError, OpenError};
-use crate::label::Label;
-use crate::opened_keys;
+use crate::open::label::Label;
+use crate::open::record_type::RecordType;
+use crate::open::recovery::Recovery;
 use crate::options::Options;
 use crate::place::Place;
-use crate::record_type::RecordType;
-use crate::recovery::Recovery;
 use crate::sealing::Seal;
 use crate::shared::Shared;
 use crate::wrapping::Wrapping;
@@ -69,7 +76,7 @@ pub(crate) fn open(
 }
 
 /// Every key that is here is the one that sealed sets under its id, if there are such sets: see
-/// [`crate::opened_keys`].
+/// [`crate::open::opened_keys`].
 fn check_keys(log: &Arc<Log>, wrapping: &Wrapping) -> Result<(), OpenError> {
     let wrong = opened_keys::wrong(log, wrapping);
     wrong.map_or(Ok(()), |id| Err(OpenError::WrongKey { id }))

@@ -3,7 +3,7 @@
 use holdfast_io::checksum::crc32c;
 
 use crate::key_mark::KeyMark;
-use crate::label::Label;
+use crate::open::label::Label;
 use crate::payload;
 
 /// The pieces, one after the other.

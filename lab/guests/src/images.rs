@@ -1,4 +1,4 @@
-//! What guests boot from, as `guests/setup` makes it.
+//! What guests boot from, as `boot/setup` makes it.
 //!
 //! Promise: every file is there, or the error says what makes it.
 //! Never: writes to any of them.
@@ -24,7 +24,7 @@ impl Images {
         match all.into_iter().find(|path| !path.exists()) {
             None => Ok(images),
             Some(missing) => {
-                let cause = format!("{} is missing; run guests/setup", missing.display());
+                let cause = format!("{} is missing; run lab/guests/boot/setup", missing.display());
                 Err(GuestError::new("looking for what guests boot from", cause))
             }
         }
@@ -46,7 +46,7 @@ impl Images {
         match both.iter().find(|path| !path.exists()) {
             None => Ok(both),
             Some(missing) => {
-                let cause = format!("{} is missing; run guests/setup ublk", missing.display());
+                let cause = format!("{} is missing; run lab/guests/boot/setup ublk", missing.display());
                 Err(GuestError::new("looking for a kernel that makes block devices", cause))
             }
         }

@@ -55,7 +55,7 @@ pub fn main() -> ExitCode {
 
 /// Boots a guest with a database, stops it `load` after its first commits, and takes it up.
 ///
-/// `program` is the command, `images` what `guests/setup` fills, and the guest's data disk is an
+/// `program` is the command, `images` what `boot/setup` fills, and the guest's data disk is an
 /// image in `folder` meanwhile. Needs root.
 ///
 /// # Errors

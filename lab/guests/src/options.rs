@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Boots databases in QEMU guests, ends them under load, and checks that nothing acknowledged is
 /// lost.
 ///
-/// `guests/setup` makes what the guests boot from. Needs root.
+/// `boot/setup` makes what the guests boot from. Needs root.
 #[derive(Debug, Parser)]
 #[command(name = "holdfast-guests")]
 pub(crate) struct Options {
@@ -32,7 +32,7 @@ pub(crate) struct Options {
     /// What the moments of the ends are drawn from.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// The folder that guests/setup fills.
+    /// The folder that lab/guests/boot/setup fills.
     #[arg(long, default_value = "target/guests")]
     pub(crate) images: PathBuf,
     /// The command that serves the volumes.
@@ -50,7 +50,7 @@ pub(crate) enum Part {
     /// Two guests on shared memory and one disk take over from each other.
     Standby,
     /// Volumes and disks that are block devices of the guest outlive whoever serves them. It needs
-    /// what `guests/setup ublk` makes, and a command with the feature `ublk`.
+    /// what `boot/setup ublk` makes, and a command with the feature `ublk`.
     Ublk,
 }
 

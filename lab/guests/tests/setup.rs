@@ -1,11 +1,11 @@
-//! `guests/setup`, where a command fails.
+//! `boot/setup`, where a command fails.
 
 use std::fs;
 use std::process::{Command, Output};
 
 /// Runs a step made of these commands, and then another one.
 fn run(place: &std::path::Path, commands: &str) -> Output {
-    let step = concat!(env!("CARGO_MANIFEST_DIR"), "/../../guests/step");
+    let step = concat!(env!("CARGO_MANIFEST_DIR"), "/boot/step");
     let script = format!(
         "set -euo pipefail
         place={place} log={place}/log SUITE= DATABASES=() DATA_IMAGE_BYTES=0

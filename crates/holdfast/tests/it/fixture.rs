@@ -501,6 +501,20 @@ impl Fixture {
     }
 }
 
+impl Fixture {
+    /// The region, and what a test or the program itself has put aside of it.
+    fn remove_regions(&self) {
+        let (Some(folder), Some(name)) = (self.region.parent(), self.region.file_name()) else {
+            return;
+        };
+        let start = format!("{}.", name.display());
+        let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.file_name());
+        let aside = names.filter(|it| it.as_encoded_bytes().starts_with(start.as_bytes()));
+        aside.for_each(|it| drop(fs::remove_file(folder.join(it))));
+        let _ = fs::remove_file(&self.region);
+    }
+}
+
 impl Drop for Fixture {
     fn drop(&mut self) {
         let front_end = self.status()["front_end_pid"].as_i64();
@@ -508,7 +522,7 @@ impl Drop for Fixture {
         front_end.into_iter().for_each(|pid| kill(pid as i32, Signal::KILL));
         let _ = unmount(self.mount(), UnmountFlags::DETACH);
         let _ = unmount(self.home(), UnmountFlags::DETACH);
-        let _ = fs::remove_file(&self.region);
+        self.remove_regions();
         let _ = fs::remove_file(self.block_cache());
         let _ = fs::remove_dir_all(self.regions());
         if let Some(report) = self.watchdog.take_report()

@@ -6,11 +6,11 @@
 //! Never: gives a volume back because the configuration does not have it.
 
 use super::{Entry, Keeper};
-use crate::attached::Attached;
-use crate::life::known::State;
 use crate::orders;
 use crate::report::{CAME_LATER, START_AGAIN};
-use crate::server;
+use crate::supervisor::attached::Attached;
+use crate::supervisor::life::known::State;
+use crate::supervisor::server;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::{Config, VolumeConfig, Way};

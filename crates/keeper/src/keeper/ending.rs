@@ -7,10 +7,10 @@
 //! Never: ends a process that may have the only memory of what was acknowledged.
 
 use super::{Entry, Keeper, NOT_ATTACHED};
-use crate::attached::Attached;
 use crate::left;
-use crate::life::known::State;
-use crate::progress::{PROGRESS_EVERY, RETRY_EVERY};
+use crate::supervisor::attached::Attached;
+use crate::supervisor::life::known::State;
+use crate::supervisor::progress::{PROGRESS_EVERY, RETRY_EVERY};
 use holdfast_attach::observe::look;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};

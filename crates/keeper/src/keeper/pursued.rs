@@ -5,10 +5,10 @@
 //! Never: keeps a volume from one who unmounts it; tries again what the next attempt meets again.
 
 use super::Keeper;
-use crate::disks::Means;
-use crate::pace::{OFTEN, Pace};
-use crate::progress::Progress;
-use crate::server;
+use crate::supervisor::disks::Means;
+use crate::supervisor::pace::{OFTEN, Pace};
+use crate::supervisor::progress::Progress;
+use crate::supervisor::server;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_machine::threads::thread;

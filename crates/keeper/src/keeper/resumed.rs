@@ -6,8 +6,8 @@
 
 use super::configured::is_shared;
 use super::{Entry, Keeper};
-use crate::front_end::known::KnownFront;
-use crate::remains::{self, Fate};
+use crate::kept::remains::{self, Fate};
+use crate::supervisor::front_end::known::KnownFront;
 use holdfast_config::problem::Outcome;
 use holdfast_config::{Config, DiskConfig, VolumeConfig};
 

@@ -5,8 +5,8 @@
 //! Never: replaces anything itself.
 
 use super::Keeper;
-use crate::progress::Progress;
 use crate::report::{CAME_LATER, START_AGAIN};
+use crate::supervisor::progress::Progress;
 use holdfast_config::Way;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};

@@ -6,9 +6,9 @@
 use super::nbd_tls::NbdTlsStatus;
 use super::section::{Shown, shown};
 use super::words::{UPGRADE, astray_text, mortal_text, of, verdict_with};
-use crate::front_end::known::KnownFront;
 use crate::memory::Astray;
-use crate::server::known::KnownServer;
+use crate::supervisor::front_end::known::KnownFront;
+use crate::supervisor::server::known::KnownServer;
 use holdfast_blocks::Vdisk;
 use holdfast_client::protocol::DISK_PREFIX;
 use holdfast_config::claims::{Failure, Verdict};

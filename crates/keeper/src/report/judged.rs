@@ -9,7 +9,7 @@ use super::disk::DiskStatus;
 use super::health::Health;
 use super::served::{LogStatus, ServerStatus};
 use super::volume::VolumeStatus;
-use crate::life::known::State;
+use crate::supervisor::life::known::State;
 use holdfast_machine::standstill::Standstill;
 
 impl StatusReport {

@@ -5,7 +5,7 @@
 
 use super::section::{Shown, shown};
 use super::words::{UPGRADE, also, astray_text, is_given_up, verdict_with};
-use crate::server::known::KnownServer;
+use crate::supervisor::server::known::KnownServer;
 use holdfast_attach::bond::Loss;
 use holdfast_attach::observe::{Observation, observe};
 use holdfast_client::protocol::LOG_PREFIX;

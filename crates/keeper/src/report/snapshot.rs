@@ -5,7 +5,7 @@
 
 use super::section::{Shown, shown};
 use super::words::{is_given_up, of};
-use crate::server::known::KnownServer;
+use crate::supervisor::server::known::KnownServer;
 use holdfast_client::protocol::SNAPSHOT_PREFIX;
 use holdfast_config::claims::Verdict;
 use holdfast_config::sizes::rounded;

@@ -5,7 +5,7 @@
 
 use super::section::{Shown, shown};
 use super::words::{UPGRADE, astray_text, is_given_up, of, verdict_with};
-use crate::server::known::KnownServer;
+use crate::supervisor::server::known::KnownServer;
 use holdfast_config::claims::Verdict;
 use holdfast_config::verdict_lines;
 use holdfast_config::{Config, TableConfig};

@@ -6,10 +6,10 @@
 use super::block_cache::BlockCacheStatus;
 use super::nbd_tls::NbdTlsStatus;
 use super::words::{also, astray_text, mortal_text};
-use crate::front_end::known::KnownFront;
-use crate::life::known::State;
 use crate::memory::Astray;
 use crate::pulse::why_stopped;
+use crate::supervisor::front_end::known::KnownFront;
+use crate::supervisor::life::known::State;
 use crate::whose::refuse_kept_by_another;
 use holdfast_attach::bond::Loss;
 use holdfast_attach::made::may_be_made;

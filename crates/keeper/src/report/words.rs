@@ -3,9 +3,9 @@
 //! Promise: the same fact has the same words, whatever it is of.
 //! Never: finds anything out.
 
-use crate::life::known::State;
 use crate::memory::Astray;
-use crate::server::known::KnownServer;
+use crate::supervisor::life::known::State;
+use crate::supervisor::server::known::KnownServer;
 use holdfast_config::claims::Verdict;
 
 /// What an upgrade of a front end will cost its clients.

@@ -3,10 +3,10 @@
 use holdfast_io::fake::FakeFiles;
 
 use super::*;
-use crate::catalogue::copies;
 use crate::config::{LogConfig, Parity, Policy, Retention, Scanned};
-use crate::load::load_table;
-use crate::segment::Access;
+use crate::format::catalogue::copies;
+use crate::open::load::load_table;
+use crate::segments::segment::Access;
 use crate::state::Log;
 
 /// What the catalogue has room for at the most, with nothing kept for holes.

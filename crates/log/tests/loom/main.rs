@@ -19,7 +19,7 @@ mod atomics;
 #[path = "../../../memory/src/marks.rs"]
 mod marks;
 #[allow(dead_code)]
-#[path = "../../src/needs.rs"]
+#[path = "../../src/append/needs.rs"]
 mod needs;
 #[path = "../../src/orderings.rs"]
 mod orderings_of_logs;

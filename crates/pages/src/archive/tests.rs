@@ -4,8 +4,8 @@ use holdfast_io::fake::FakeFiles;
 use holdfast_log::Lsn;
 
 use super::*;
-use crate::places::FramePlace;
-use crate::run::RunWriter;
+use crate::archive::run::RunWriter;
+use crate::stream::places::FramePlace;
 
 fn tag() -> Tag {
     Tag::of(b"a store in tests")

@@ -8,10 +8,10 @@ use std::fmt::{Display, Formatter, Result};
 use std::io;
 
 use super::{ArchiveError, FetchError, OpenArchiveError, RunFault, WritePagesError};
-use crate::checkpoint::StateFault;
-use crate::fold::FoldFault;
-use crate::moment::Moment;
-use crate::rsn::PageNumber;
+use crate::backup::moment::Moment;
+use crate::restart::checkpoint::StateFault;
+use crate::restart::fold::FoldFault;
+use crate::stream::rsn::PageNumber;
 
 /// Why the pages of a store were not made as they were at a moment.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::fmt::{Display, Formatter, Result};
 use std::io;
 
 use super::{ArchiveError, FetchError, RunFault, StageError, WritePagesError};
-use crate::rsn::Rsn;
+use crate::stream::rsn::Rsn;
 
 /// Why the page file was not brought to where the archive is. What was written is right; whoever
 /// goes on begins anew, and writes all of it again.

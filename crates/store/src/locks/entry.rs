@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use holdfast_pages::Slot;
 
-use crate::modes::{KeyMode, Mode};
+use crate::locks::modes::{KeyMode, Mode};
 
 /// The locks on one name.
 #[derive(Default)]

@@ -10,8 +10,8 @@ use holdfast_pages::canary::{self, Invariant, Point};
 use holdfast_pages::{PageLink, What, apply, parse};
 
 use super::*;
-use crate::body::{Body, Spot};
-use crate::contents::{NodeContents, put_image};
+use crate::node::body::{Body, Spot};
+use crate::node::contents::{NodeContents, put_image};
 use crate::node::{Entry, Node, Shape};
 
 const TREE: PageNumber = PageNumber(1);

@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 use std::ops::RangeBounds;
 
 use super::Snapshot;
-use crate::named_tree::Tree;
 use crate::transaction::{Direction, KeyValue, Place, Range};
 use crate::transaction_error::TransactionError;
+use crate::trees::named_tree::Tree;
 
 /// The keys of a range, as they were. Ends with the first error.
 #[derive(Debug)]

@@ -7,14 +7,14 @@
 use holdfast_pages::{PageNumber, Rsn, varint};
 
 use super::{Kept, Private, Standing, Transaction};
-use crate::body::{Body, Spot};
-use crate::large::{LARGE_VALUE_BYTES_MAX, Large, Stored};
-use crate::named_tree::Tree;
-use crate::names::Name;
+use crate::locks::names::Name;
 use crate::node::KEY_BYTES_MAX;
-use crate::rollback::Savepoint;
+use crate::node::body::{Body, Spot};
+use crate::node::large::{LARGE_VALUE_BYTES_MAX, Large, Stored};
+use crate::restart::rollback::Savepoint;
 use crate::transaction_error::TransactionError;
 use crate::tree::{Together, Wanted};
+use crate::trees::named_tree::Tree;
 
 /// Bytes of a change besides its key and its value.
 const CHANGE_BYTES: usize = 8 * varint::BYTES_MAX;

@@ -7,8 +7,8 @@
 use holdfast_pages::{PageNumber, Rsn};
 
 use super::Transaction;
-use crate::body::Body;
-use crate::names::Name;
+use crate::locks::names::Name;
+use crate::node::body::Body;
 use crate::transaction_error::TransactionError;
 
 /// A key of a tree, by the tree's root.

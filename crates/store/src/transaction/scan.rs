@@ -9,12 +9,12 @@ use std::collections::VecDeque;
 use std::ops::{Bound, RangeBounds};
 
 use super::Transaction;
+use crate::locks::modes::Mode;
+use crate::locks::names::Name;
 use crate::locks::{Holder, Locks};
-use crate::modes::Mode;
-use crate::named_tree::Tree;
-use crate::names::Name;
 use crate::transaction_error::TransactionError;
 use crate::tree::{LeafEnd, Seek, Seen};
+use crate::trees::named_tree::Tree;
 
 mod two_ended;
 

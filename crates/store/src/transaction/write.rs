@@ -11,14 +11,14 @@ use std::sync::Arc;
 use holdfast_pages::{PageNumber, Pages};
 
 use super::Transaction;
-use crate::body::{BODY_BYTES_MAX, Body};
-use crate::large::{Stored, plain};
-use crate::modes::{GapMode, Mode};
-use crate::named_tree::Tree;
-use crate::names::Name;
+use crate::locks::modes::{GapMode, Mode};
+use crate::locks::names::Name;
+use crate::node::body::{BODY_BYTES_MAX, Body};
+use crate::node::large::{Stored, plain};
 use crate::transaction_error::TransactionError;
 use crate::tree::{By, Changed, FLUSH_EVERY_BYTES};
-use crate::{latches, tree};
+use crate::trees::named_tree::Tree;
+use crate::{pool::latches, tree};
 
 impl<'s> Transaction<'s> {
     /// Gives a key a value, whether it is there or not.

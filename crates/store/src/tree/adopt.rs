@@ -6,8 +6,8 @@
 use super::put::{By, Change, Said, put};
 use super::stop::{Stop, corrupt};
 use super::{Seek, Tree};
-use crate::body::Body;
-use crate::node_change::child_value;
+use crate::node::body::Body;
+use crate::node::node_change::child_value;
 use crate::pool::Below;
 
 impl<B: Below> Tree<'_, B> {

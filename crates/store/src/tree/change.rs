@@ -11,8 +11,8 @@ use super::put::{By, Change, Said, put_keys};
 use super::seek::before;
 use super::stop::{Stop, TreeError, corrupt};
 use super::{Seek, Tree};
-use crate::body::{Body, Spot};
-use crate::large::Stored;
+use crate::node::body::{Body, Spot};
+use crate::node::large::Stored;
 use crate::node::{KEY_BYTES_MAX, Node, VALUE_BYTES_MAX};
 use crate::pool::Below;
 

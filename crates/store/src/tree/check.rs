@@ -11,8 +11,8 @@ use holdfast_pages::{PageNumber, Unfit};
 
 use super::stop::{Stop, TreeError};
 use super::{Seek, Seen, Tree};
-use crate::large::Stored;
 use crate::node::Node;
+use crate::node::large::Stored;
 use crate::pool::Below;
 
 /// What a sound tree has.

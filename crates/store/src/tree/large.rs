@@ -12,10 +12,10 @@ use holdfast_pages::{FlushError, PageKind, PageNumber, Unfit};
 use super::put::{Change, Said, put};
 use super::stop::{Stop, TreeError, corrupt};
 use super::{FLUSH_EVERY_BYTES, Tree};
-use crate::allocator::PutOff;
-use crate::contents::put_large_image;
-use crate::large::{LARGE_PAGE_BYTES, LARGE_VALUE_BYTES_MAX, Large, Part, Stored, plain};
-use crate::latches;
+use crate::node::contents::put_large_image;
+use crate::node::large::{LARGE_PAGE_BYTES, LARGE_VALUE_BYTES_MAX, Large, Part, Stored, plain};
+use crate::pool::allocator::PutOff;
+use crate::pool::latches;
 use crate::pool::{Below, WriteLatch};
 
 impl<B: Below> Tree<'_, B> {

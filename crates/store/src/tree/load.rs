@@ -9,10 +9,10 @@ use holdfast_pages::PageNumber;
 use super::put::{By, Change, Said, put};
 use super::stop::{Stop, TreeError, corrupt};
 use super::{Seek, Tree};
-use crate::body::Body;
-use crate::contents::put_image;
+use crate::node::body::Body;
+use crate::node::contents::put_image;
+use crate::node::node_change::child_value;
 use crate::node::{Entry, Shape};
-use crate::node_change::child_value;
 use crate::pool::Below;
 
 /// A key, and what a leaf says of its value.

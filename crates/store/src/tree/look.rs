@@ -7,9 +7,9 @@ use holdfast_pages::Rsn;
 
 use super::stop::TreeError;
 use super::{LeafEnd, Seek, Seen, Tree};
-use crate::former::Former;
-use crate::formers::Reader;
 use crate::pool::Below;
+use crate::snapshot::former::Former;
+use crate::snapshot::formers::Reader;
 
 impl<B: Below> Tree<'_, B> {
     /// What the leaf of a key had of it where a snapshot stands, unless that is over by now.

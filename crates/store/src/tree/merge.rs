@@ -12,9 +12,9 @@ use holdfast_pages::{PageNumber, Unfit};
 use super::put::{By, Change, Said, put};
 use super::stop::{Stop, TreeError, corrupt};
 use super::{Seek, Tree};
-use crate::body::Body;
-use crate::contents::{put_entries, put_image};
-use crate::large::Stored;
+use crate::node::body::Body;
+use crate::node::contents::{put_entries, put_image};
+use crate::node::large::Stored;
 use crate::node::{NODE_BYTES, Node, SLOT_BYTES, Shape};
 use crate::pool::{Below, WriteLatch};
 

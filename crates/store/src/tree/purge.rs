@@ -11,9 +11,9 @@ use super::merge::{is_sparse, is_thinner};
 use super::put::{By, Change, Said, put};
 use super::stop::{Stop, TreeError};
 use super::{Seek, Tree};
-use crate::body::Body;
-use crate::large::{Large, Stored};
 use crate::node::Node;
+use crate::node::body::Body;
+use crate::node::large::{Large, Stored};
 use crate::pool::Below;
 
 /// What became of a leaf.

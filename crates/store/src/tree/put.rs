@@ -10,10 +10,10 @@ use holdfast_pages::{
     StageError, Stream, What, apply,
 };
 
-use crate::body::Body;
-use crate::contents::NodeContents;
-use crate::former::Former;
-use crate::formers::Formers;
+use crate::node::body::Body;
+use crate::node::contents::NodeContents;
+use crate::snapshot::former::Former;
+use crate::snapshot::formers::Formers;
 
 /// On whose behalf a page changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

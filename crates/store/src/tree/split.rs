@@ -9,10 +9,10 @@ use holdfast_pages::{PageNumber, StageError, Unfit};
 use super::Tree;
 use super::put::{By, Change, Said, put};
 use super::stop::{Stop, corrupt};
-use crate::body::Body;
-use crate::contents::put_image;
+use crate::node::body::Body;
+use crate::node::contents::put_image;
+use crate::node::node_change::child_value;
 use crate::node::{Entry, Foster, NODE_BYTES, Node, SLOT_BYTES, Shape};
-use crate::node_change::child_value;
 use crate::pool::{Below, WriteLatch};
 
 impl<'a, B: Below> Tree<'a, B> {

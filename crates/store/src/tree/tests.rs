@@ -16,7 +16,7 @@ use holdfast_pages::{PageNumber, Slot, StageError};
 
 use self::world::{Contents, Damage, World, check};
 use super::*;
-use crate::body::Body;
+use crate::node::body::Body;
 use crate::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
 const BY: By = By::Update(Slot(3));

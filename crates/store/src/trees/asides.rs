@@ -7,8 +7,8 @@
 use holdfast_pages::{Slot, What};
 
 use super::{NAMES_ROOT, Trees};
-use crate::aside::{Aside, Opened, put_parts};
-use crate::names::Name;
+use crate::locks::names::Name;
+use crate::node::aside::{Aside, Opened, put_parts};
 use crate::pool::Below;
 use crate::tree::{Tree, TreeError};
 
@@ -16,7 +16,7 @@ use crate::tree::{Tree, TreeError};
 const RECORD_BYTES: u64 = 64;
 
 impl<B: Below> Trees<'_, B> {
-    /// See [`crate::rollback::Undoer::put_aside`].
+    /// See [`crate::restart::rollback::Undoer::put_aside`].
     pub(super) fn lay_aside(
         &self,
         slot: Slot,
@@ -30,7 +30,7 @@ impl<B: Below> Trees<'_, B> {
         Ok(aside)
     }
 
-    /// See [`crate::rollback::Undoer::bring_back`].
+    /// See [`crate::restart::rollback::Undoer::bring_back`].
     pub(super) fn fetch_aside(
         &self,
         slot: Slot,

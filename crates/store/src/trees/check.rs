@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use holdfast_pages::{PageKind, PageNumber, Unfit};
 
 use super::{NAMES_ROOT, Trees, root_in};
-use crate::large::Stored;
+use crate::node::large::Stored;
 use crate::pool::Below;
 use crate::tree::{LeafEnd, Seek, Seen, TreeError};
 

@@ -1,7 +1,7 @@
 //! Trees side by side.
 
 use super::*;
-use crate::rollback::Changes;
+use crate::restart::rollback::Changes;
 use crate::tree::tests::world::World;
 use crate::tree::{By, Changed, Found};
 

@@ -17,14 +17,14 @@ use holdfast_io::acl::DEFAULT;
 use holdfast_io::{Change, Files, Held, InodeNumbers, Kind, Metadata, OpenFile};
 use holdfast_log::{Lsn, ReadError};
 
+use crate::changes::xattr::{clear, place};
 use crate::clean::error::{Act, CleanError};
 use crate::clean::plan::{Contents, Step, Window, is_orphan};
 use crate::names::Names;
+use crate::names::paths::to_path;
 use crate::own::ORPHANS_NAME;
-use crate::paths::to_path;
 use crate::record::{Op, Record};
 use crate::volume::DirectoryVolume;
-use crate::xattr::{clear, place};
 use holdfast_io::tree::NodeId;
 use holdfast_io::tree::other_inode;
 

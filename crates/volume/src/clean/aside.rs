@@ -24,7 +24,7 @@ use holdfast_log::Lsn;
 
 pub(crate) use crate::clean::aside::lost::Lost;
 use crate::clean::room::{self, DIRECTORY, keep_room_aside};
-use crate::paths::to_path;
+use crate::names::paths::to_path;
 use crate::record::{self, Record};
 
 /// What the cleaner is stuck at, for people.

@@ -44,14 +44,14 @@ use holdfast_io::tree::NodeId;
 use holdfast_io::{Change, Kind};
 use holdfast_log::Lsn;
 
+use crate::changes::xattr::is_shadow;
 pub(crate) use crate::clean::plan::contents::Contents;
 use crate::clean::plan::step::Linked;
 pub(crate) use crate::clean::plan::step::{Make, Pass, Step};
-use crate::extents::{Piece, Source};
+use crate::home::room_unit::RoomUnit;
+use crate::overlay::extents::{Piece, Source};
 use crate::own::ORPHANS_NAME;
 use crate::record::{Op, Record};
-use crate::room_unit::RoomUnit;
-use crate::xattr::is_shadow;
 
 /// What a barrier counts as, which is a sync or two: a part of what a window is.
 pub(crate) const BARRIER_WORK_BYTES: u64 = 256 << 10;

@@ -11,7 +11,7 @@ use holdfast_io::{Files, Kind};
 
 use super::rules::Rules;
 use super::{Names, ORPHANS};
-use crate::tried::admit_move;
+use crate::home::tried::admit_move;
 use holdfast_io::tree::{Errno, NodeId, ROOT};
 
 impl Names {

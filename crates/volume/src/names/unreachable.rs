@@ -12,8 +12,8 @@ use std::sync::Arc;
 use holdfast_io::{Files, Kind};
 
 use super::{Names, ORPHANS, Place, read_node};
+use crate::names::roster::Remembered;
 use crate::own;
-use crate::roster::Remembered;
 use holdfast_io::tree::{Errno, NodeId};
 
 impl Names {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::DirectoryVolume;
 use crate::clean::Cleaned;
 use crate::clean::error::CleanError;
-use crate::space::shortage_in;
+use crate::home::space::shortage_in;
 use crate::words;
 
 /// How soon the cleaner looks again for what somebody waits for.

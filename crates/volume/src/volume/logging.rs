@@ -11,7 +11,7 @@ use super::DirectoryVolume;
 use crate::clean::frames::decode_names;
 use crate::error::Stop;
 use crate::frame::Frame;
-use crate::space::{Charge, Cost};
+use crate::home::space::{Charge, Cost};
 
 /// Work that may wait for the home and is no bytes of the log, where it is not known how long the
 /// ring is. Otherwise as much as the ring has.

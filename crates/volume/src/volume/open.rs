@@ -10,22 +10,22 @@ use holdfast_io::{Clock, Files};
 use holdfast_log::CommitLog;
 
 use super::{Attached, Class, DirectoryVolume};
+use crate::changes::xattr::Gate;
 use crate::clean::aside::Aside;
 use crate::clean::cleaner::Cleaner;
 use crate::clean::error::CleanError;
 use crate::clean::forecast::Forecast;
 use crate::clean::frames::{WindowMax, tells_inodes};
 use crate::error::VolumeError;
-use crate::kept::KeptFiles;
+use crate::home::room_unit::RoomUnit;
+use crate::home::settling::Settling;
+use crate::home::space::SpaceGate;
+use crate::home::tried::Tried;
 use crate::names::Names;
-use crate::room_unit::RoomUnit;
-use crate::roster::Roster;
-use crate::settling::Settling;
+use crate::names::roster::Roster;
+use crate::overlay::kept::KeptFiles;
+use crate::overlay::writing::WritingFiles;
 use crate::shares::Shares;
-use crate::space::SpaceGate;
-use crate::tried::Tried;
-use crate::writing::WritingFiles;
-use crate::xattr::Gate;
 use crate::{own, replay, words};
 
 impl DirectoryVolume {
@@ -135,7 +135,7 @@ impl DirectoryVolume {
     /// Begins on a home of which nothing is known but that it has everything below the released
     /// mark. What is above may be there in part. One that dies on the way is begun again.
     fn begin(&self) -> Result<Attached, VolumeError> {
-        let unfitness = crate::fitness::unfitness(&*self.home);
+        let unfitness = crate::home::fitness::unfitness(&*self.home);
         if let Some(why) = unfitness.map_err(|error| VolumeError::Home(error.into()))? {
             return Err(VolumeError::Unfit(why));
         }

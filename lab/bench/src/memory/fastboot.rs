@@ -19,7 +19,7 @@ use holdfast_guests::{Database, TakenUp, stop_and_take_up};
 
 use crate::part::Measured;
 
-/// The folder in which `release/holdfast` is built and `guests/setup` makes its images.
+/// The folder in which `release/holdfast` is built and `lab/guests/boot/setup` makes its images.
 const TARGET: &str = "HOLDFAST_TARGET";
 
 /// What is asked of taking a guest up, in parts of booting it.

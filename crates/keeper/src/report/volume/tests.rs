@@ -1,8 +1,8 @@
 //! Volumes: what people must be able to read of them.
 
 use super::*;
-use crate::front_end::known::OfFront;
-use crate::life::known::Known;
+use crate::supervisor::front_end::known::OfFront;
+use crate::supervisor::life::known::Known;
 use holdfast_config::Config;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::Problem;

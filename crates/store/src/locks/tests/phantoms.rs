@@ -7,7 +7,7 @@ use std::ops::Bound::Included;
 use holdfast_io::fake::Random;
 
 use super::*;
-use crate::modes::GapMode;
+use crate::locks::modes::GapMode;
 
 const KEYS: u64 = 8;
 const TRANSACTIONS: u16 = 4;

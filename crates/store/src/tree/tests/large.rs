@@ -6,7 +6,7 @@ use holdfast_pages::FlushError;
 
 use super::*;
 use crate::LARGE_VALUE_BYTES_MAX;
-use crate::rollback::Changes;
+use crate::restart::rollback::Changes;
 
 fn any_value(random: &mut Random) -> Vec<u8> {
     let most = [10, 2049, 8200, 60_000][random.below(4) as usize];

@@ -14,12 +14,12 @@ use holdfast_pages::{
 };
 
 use super::super::{Seek, Tree};
-use crate::allocator::Allocator;
-use crate::config::Eviction;
-use crate::contents::NodeContents;
-use crate::formers::Formers;
+use crate::face::config::Eviction;
 use crate::node::Node;
+use crate::node::contents::NodeContents;
+use crate::pool::allocator::Allocator;
 use crate::pool::{Below, Pool};
+use crate::snapshot::formers::Formers;
 use crate::trees::Trees;
 
 const IDENTITY: [u8; 16] = *b"a store in tests";

@@ -10,8 +10,8 @@ use holdfast_io::{Change, Metadata, OpenFile, Seek};
 
 use super::{Applier, BATCH_BYTES, Failed, What};
 use crate::clean::plan::Contents;
-use crate::extents::{Piece, Source};
-use crate::room_unit::RoomUnit;
+use crate::home::room_unit::RoomUnit;
+use crate::overlay::extents::{Piece, Source};
 
 /// Who may read, write and run.
 const RIGHTS: u32 = 0o777;

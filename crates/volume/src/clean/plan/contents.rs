@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use holdfast_io::Change;
 use holdfast_log::Lsn;
 
-use crate::extents::{Extents, Piece, Source};
-use crate::room_unit::RoomUnit;
+use crate::home::room_unit::RoomUnit;
+use crate::overlay::extents::{Extents, Piece, Source};
 
 /// What a node ends up with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,97 @@
+//! A volume that was attached, and may by now be over.
+//!
+//! Promise: what it says of itself is what is there now: where it is mounted, who keeps it, and
+//! what its front end knows.
+//! Never: attaches or ends anything.
+
+use crate::report::volume::VolumeStatus;
+use crate::supervisor::front_end::FrontEndLife;
+use crate::supervisor::front_end::known::KnownFront;
+use holdfast_attach::observe::observe;
+use holdfast_config::VolumeConfig;
+use holdfast_config::claims::{PowerSource, Verdict};
+use holdfast_config::exit::Exit;
+use holdfast_config::problem::{Outcome, Problem};
+use holdfast_machine::mounts::Mount;
+use holdfast_machine::mounts::elsewhere::FileSystem;
+
+/// Of a file system that is kept.
+const UNSEEN: &str = "nobody is seen who keeps it, as by a mount namespace that no process is in, \
+                      or a descriptor on its way through a socket";
+
+/// A volume that was attached.
+#[derive(Debug)]
+pub(crate) struct Attached {
+    pub(crate) volume: VolumeConfig,
+    pub(crate) verdict: Verdict,
+    pub(crate) power: PowerSource,
+    /// If it is mounted.
+    pub(crate) file_system: Option<FileSystem>,
+    pub(crate) life: FrontEndLife,
+}
+
+impl Attached {
+    pub(crate) fn is_mounted(&self) -> bool {
+        self.mount().is_some()
+    }
+
+    /// What the keeper mounted, where it is now.
+    pub(crate) fn mount(&self) -> Option<Mount> {
+        self.file_system.as_ref().and_then(FileSystem::mount)
+    }
+
+    /// Why programs do not find it where they look for it, if they do not, and what to do.
+    pub(crate) fn out_of_place(&self, name: &str) -> Option<(String, String)> {
+        self.file_system.as_ref()?.out_of_place(name, self.volume.mount.as_deref()?)
+    }
+
+    /// Whether anybody may still reach its file system.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.file_system.as_ref().is_some_and(FileSystem::is_connected)
+    }
+
+    /// Who uses its file system, for people, or that nobody is seen who keeps it.
+    fn kept_by(&self, known: &KnownFront) -> Option<String> {
+        let file_system = self.file_system.as_ref()?;
+        match file_system.kept() {
+            Some(kept) => kept.in_use(),
+            // A front end that stands still has not heard of it yet.
+            None => (file_system.is_connected() && known.standstills.is_empty())
+                .then(|| UNSEEN.to_owned()),
+        }
+    }
+
+    /// Refuses to wait for those who keep what is unmounted here: they may for ever.
+    pub(crate) fn refuse_kept(&self, name: &str, known: &KnownFront) -> Outcome<()> {
+        // Until it is, nobody keeps it for longer.
+        let is_unmounted = !known.of.is_cut_off && !self.is_mounted();
+        let who = is_unmounted.then(|| self.kept_by(known)).flatten();
+        who.map_or(Ok(()), |who| Err(kept_elsewhere(name, &who)))
+    }
+
+    /// The verdict of the front end, which has seen the memory, once there is one.
+    pub(crate) fn verdict(&self) -> Verdict {
+        self.life.known().of.verdict.unwrap_or_else(|| self.verdict.clone())
+    }
+
+    pub(crate) fn status(&self, name: &str) -> VolumeStatus {
+        let observed = observe(&self.volume.medium());
+        let known = self.life.known();
+        let is_over = known.is_over();
+        let status = VolumeStatus::new(name, &self.volume, self.verdict(), self.power, observed);
+        let status = status.with(known).out_of_place(|| self.out_of_place(name));
+        let status = status.with_log(&self.volume, false);
+        if is_over { status.mounted_by_another(&self.volume) } else { status }
+    }
+}
+
+/// A volume that is not given back because somebody keeps its file system.
+pub fn kept_elsewhere(name: &str, who: &str) -> Problem {
+    let what = format!("unmounting volume {name}");
+    let why = format!("it is unmounted here, and goes on being served: {who}");
+    let remedy = format!(
+        "it is given back as soon as they let it go: stop them, or cut them off with `holdfast \
+         umount {name} --force`"
+    );
+    Problem::new(Exit::InUse, what, why, remedy)
+}
