@@ -4,19 +4,36 @@
 SHELL := /bin/bash
 CARGO := scripts/cargo
 OUT ?= lab/bench/results
+PREFIX ?= /usr/local
 HOLDFAST := $${CARGO_TARGET_DIR:-target}/release/holdfast
 DEMO := $${CARGO_TARGET_DIR:-target}/release/holdfast-demo
 
 CUT_EVERYWHERE := power::pitfall_19_what_was_waited_for_is_there_after_a_power_cut_at_any_io
 
-.PHONY: run build test test-guests test-ublk test-long test-races bench-memory bench-cache-guest bench-server bench-log bench-store bench-postgres bench-databases bench-ways bench-files figures fuzz tidy
+.PHONY: run build programs install deb test test-guests test-ublk test-long test-races bench-memory bench-cache-guest bench-server bench-log bench-store bench-postgres bench-databases bench-ways bench-files figures fuzz tidy
 
-run: build
+run: programs
 	$(DEMO) postgres --out holdfast-demo
 
+# The command alone, which is all that there is to install: needs a C compiler and Rust, and no database.
 build:
+	scripts/setup product
+	$(CARGO) build --release --package holdfast
+
+# With what shows and measures it, and the databases for that.
+programs:
 	scripts/setup
 	$(CARGO) build --release --package holdfast --package holdfast-demo --package holdfast-slowdisk
+
+# For one machine, below PREFIX; DESTDIR is the root of what is being packed.
+install: build
+	packaging/install "$(DESTDIR)" "$(PREFIX)" $(HOLDFAST)
+
+# target/debian/holdfast_*.deb. `cargo install` fetches what packs it, the first time.
+deb: build
+	$(HOLDFAST) manual target/manual
+	command -v cargo-deb >/dev/null || $(CARGO) install cargo-deb --locked --version 3.8.0
+	$(CARGO) deb --package holdfast --no-build
 
 test:
 	scripts/setup
@@ -27,7 +44,7 @@ test:
 # one memory and one disk take over from each other, KILLS times after a kill and after a stop. The
 # first time lab/guests/boot/setup makes what they boot from, three minutes; a kill takes about 20
 # seconds, a take-over 40.
-test-guests: build
+test-guests: programs
 	lab/guests/boot/setup
 	$(CARGO) run --release --package holdfast-guests -- \
 	    --images $${CARGO_TARGET_DIR:-target}/guests --holdfast $(HOLDFAST) \
@@ -52,7 +69,7 @@ test-ublk:
 # at 1,600 to 2,500 a second, and 500,000 of the store; 200,000 directories of a store with files that
 # are missing, older, cut short, exchanged or damaged. A million small changes of a volume of 8 MiB,
 # under kills of its front end, take about three quarters of an hour.
-test-long: test build
+test-long: test programs
 	$(CARGO) clippy --quiet --manifest-path lab/bench/log/Cargo.toml --no-default-features -- -D warnings
 	$(CARGO) clippy --quiet --manifest-path lab/bench/store/Cargo.toml --no-default-features -- -D warnings
 	$(CARGO) clippy --quiet --manifest-path lab/bench/files/Cargo.toml -- -D warnings
@@ -75,15 +92,15 @@ test-long: test build
 	scripts/suites/all $(HOLDFAST)
 	$(MAKE) test-guests KILLS=20
 
-bench-postgres: build
+bench-postgres: programs
 	$(DEMO) postgres --out $(OUT) $(if $(QUICK),--quick,--repetitions 7 --kills 100)
 	$(if $(QUICK)$(filter-out lab/bench/results,$(OUT)),,$(CARGO) xtask figures)
 
-bench-databases: build
+bench-databases: programs
 	$(DEMO) databases --out $(OUT) $(if $(QUICK),--quick,--repetitions 5 --kills 20)
 	$(if $(QUICK)$(filter-out lab/bench/results,$(OUT)),,$(CARGO) xtask figures)
 
-bench-ways: build
+bench-ways: programs
 	$(DEMO) ways --out $(OUT) $(if $(QUICK),--quick,--repetitions 5 --kills 40)
 	$(if $(QUICK)$(filter-out lab/bench/results,$(OUT)),,$(CARGO) xtask figures)
 
@@ -91,7 +108,7 @@ bench-ways: build
 # file system below, and on three FUSE file systems that hand everything on; ONLY=files or ONLY=pg for a
 # part. Measures the disk that the build is on. Needs root, PostgreSQL, 8 GB free and nothing else
 # running; about twenty minutes.
-bench-files: build
+bench-files: programs
 	lab/bench/files/setup
 	export HOLDFAST=$$(realpath $(HOLDFAST)); cd lab/bench/files && ../../../$(CARGO) run --release -- \
 	    --out $(abspath $(OUT)) $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
@@ -113,7 +130,7 @@ bench-server:
 bench-memory:
 	scripts/setup
 	lab/bench/src/memory/setup
-	$(if $(if $(ONLY),$(findstring fastboot,$(ONLY)),all),$(MAKE) build && lab/guests/boot/setup)
+	$(if $(if $(ONLY),$(findstring fastboot,$(ONLY)),all),$(MAKE) programs && lab/guests/boot/setup)
 	export HOLDFAST_TARGET=$$(realpath -m $${CARGO_TARGET_DIR:-target}); \
 	cd lab/bench && ../../$(CARGO) run --release --bin bench-memory -- --out $(abspath $(OUT)) \
 	    $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
@@ -121,7 +138,7 @@ bench-memory:
 
 # A guest's disk on one slow disk: bare, behind dm-writecache, and behind a volume with a block cache;
 # then all of it is killed. Needs root and nothing else running, and five minutes.
-bench-cache-guest: build
+bench-cache-guest: programs
 	lab/guests/boot/setup
 	lab/bench/cache/run $(HOLDFAST) $${CARGO_TARGET_DIR:-target}/guests $(OUT)
 

@@ -135,6 +135,13 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: region::RegionCommand,
     },
+    /// Write manual pages and shell completions into a folder.
+    #[command(hide = true)]
+    Manual {
+        /// The folder; `man1` and `completions` are made in it.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
     /// Print the failure x medium matrix that the claims are computed from, as Markdown.
     #[command(hide = true)]
     Matrix,

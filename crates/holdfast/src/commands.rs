@@ -12,6 +12,7 @@ mod disk;
 mod folder;
 mod log;
 mod making;
+mod manual;
 mod mending;
 mod mount;
 mod plan;
@@ -74,6 +75,7 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Shutdown => shutdown::shutdown(&config, output),
         Command::Status => return status::status(&config, output).map(ExitCode::from),
         Command::Volume { command } => volume::volume(&config, command, output),
+        Command::Manual { folder } => manual::manual(&folder, output),
         Command::Matrix => {
             let matrix = holdfast_config::claims::matrix();
             output.result(&matrix, &matrix);

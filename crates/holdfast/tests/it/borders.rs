@@ -174,13 +174,13 @@ fn verify_units(fixture: &Fixture, dropin: &str) {
     fs::write(folder.join("database.service.d/holdfast.conf"), dropin).unwrap();
     let binary = env!("CARGO_BIN_EXE_holdfast");
     let units = [
-        ("holdfast.service", include_str!("../../../../scripts/holdfast.service")),
-        ("holdfast-volume@v.service", include_str!("../../../../scripts/holdfast-volume@.service")),
-        ("holdfast.target", include_str!("../../../../scripts/holdfast.target")),
+        ("holdfast.service", include_str!("../../../../packaging/holdfast.service")),
+        ("holdfast-volume@v.service", include_str!("../../../../packaging/holdfast-volume@.service")),
+        ("holdfast.target", include_str!("../../../../packaging/holdfast.target")),
         ("database.service", "[Service]\nExecStart=/bin/true\n"),
     ];
     for (name, text) in units {
-        let text = text.replace("/usr/local/bin/holdfast", binary);
+        let text = text.replace("/usr/bin/holdfast", binary);
         fs::write(folder.join(name), text).unwrap();
     }
     let verified = Command::new("systemd-analyze")

@@ -44,6 +44,7 @@ mod hindered;
 mod home_copies;
 mod idle;
 mod in_the_way;
+mod installed;
 mod json_told;
 mod keeper_lost;
 mod kept_drawn;
