@@ -46,7 +46,8 @@ impl Images {
         match both.iter().find(|path| !path.exists()) {
             None => Ok(both),
             Some(missing) => {
-                let cause = format!("{} is missing; run lab/guests/boot/setup ublk", missing.display());
+                let cause =
+                    format!("{} is missing; run lab/guests/boot/setup ublk", missing.display());
                 Err(GuestError::new("looking for a kernel that makes block devices", cause))
             }
         }

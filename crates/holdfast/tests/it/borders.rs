@@ -175,7 +175,10 @@ fn verify_units(fixture: &Fixture, dropin: &str) {
     let binary = env!("CARGO_BIN_EXE_holdfast");
     let units = [
         ("holdfast.service", include_str!("../../../../packaging/holdfast.service")),
-        ("holdfast-volume@v.service", include_str!("../../../../packaging/holdfast-volume@.service")),
+        (
+            "holdfast-volume@v.service",
+            include_str!("../../../../packaging/holdfast-volume@.service"),
+        ),
         ("holdfast.target", include_str!("../../../../packaging/holdfast.target")),
         ("database.service", "[Service]\nExecStart=/bin/true\n"),
     ];

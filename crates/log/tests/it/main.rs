@@ -30,6 +30,7 @@ mod remade;
 mod repair;
 mod returned;
 mod ring_bits;
+mod second_reader;
 mod support;
 mod survivor;
 mod threads;

@@ -7,7 +7,12 @@ use crate::device::at_every_power_cut;
 use crate::support::{CONFIG, Failure, IDENTITY, Model, open_with, region, replay, seeds, step};
 
 /// Makes the log unless it is there, opens it, checks it against the model, works on it, closes it.
-fn life(files: &FakeFiles, model: &mut Model, seed: u64, steps: u64) -> Result<(), Failure> {
+pub(crate) fn life(
+    files: &FakeFiles,
+    model: &mut Model,
+    seed: u64,
+    steps: u64,
+) -> Result<(), Failure> {
     match Log::identity_of(files) {
         Ok(identity) => assert_eq!(identity, IDENTITY),
         Err(OpenError::NoLog) if model.next == 0 => {
