@@ -14,7 +14,7 @@ use holdfast_io::{Blocks, BlocksError};
 use holdfast_memory::queue::Response;
 
 use crate::answer::{Refusal, judged};
-use crate::call::{Ask, Landing};
+use crate::call::{Call, ResponseTarget};
 use crate::connect::ConnectError;
 use crate::protocol::{DISK_PREFIX, Operation, Status, ZEROES_BYTES_MAX};
 use crate::session::{Patience, Session};
@@ -57,7 +57,7 @@ impl BlocksClient {
         if is_inside { Ok(()) } else { Err(BlocksError::OutOfRange) }
     }
 
-    fn ask(&self, ask: &Ask<'_>, into: &mut Landing<'_>) -> Result<Response, BlocksError> {
+    fn ask(&self, ask: &Call<'_>, into: &mut ResponseTarget<'_>) -> Result<Response, BlocksError> {
         let answer = self.session.ask(ask, into).map_err(|error| failed(&error))?;
         judged(answer).map_err(|refusal| blocks_error(&refusal))
     }
@@ -68,7 +68,7 @@ impl BlocksClient {
         let (mut at, end) = (offset, offset + bytes);
         while at < end {
             let stretch = (end - at).min(ZEROES_BYTES_MAX);
-            self.ask(&Ask::new(how, [at, stretch]), &mut Landing::Nowhere)?;
+            self.ask(&Call::new(how, [at, stretch]), &mut ResponseTarget::Nowhere)?;
             at += stretch;
         }
         Ok(())
@@ -85,8 +85,8 @@ impl Blocks for BlocksClient {
         let offsets = (offset..).step_by(self.piece_bytes());
         for (offset, piece) in offsets.zip(into.chunks_mut(self.piece_bytes())) {
             let bytes = piece.len() as u32;
-            let ask = Ask { bytes, ..Ask::new(Operation::ReadBlocks, [offset, 0]) };
-            let answer = self.ask(&ask, &mut Landing::Slice(piece))?;
+            let ask = Call { bytes, ..Call::new(Operation::ReadBlocks, [offset, 0]) };
+            let answer = self.ask(&ask, &mut ResponseTarget::Slice(piece))?;
             if answer.bytes != bytes {
                 let why = format!("{} bytes came instead of {bytes}", answer.bytes);
                 return Err(BlocksError::Failed(io::Error::new(io::ErrorKind::InvalidData, why)));
@@ -99,8 +99,8 @@ impl Blocks for BlocksClient {
         self.check_range(offset, from.len() as u64)?;
         let offsets = (offset..).step_by(self.piece_bytes());
         for (offset, piece) in offsets.zip(from.chunks(self.piece_bytes())) {
-            let ask = Ask { parts: &[piece], ..Ask::new(Operation::WriteBlocks, [offset, 0]) };
-            self.ask(&ask, &mut Landing::Nowhere)?;
+            let ask = Call { parts: &[piece], ..Call::new(Operation::WriteBlocks, [offset, 0]) };
+            self.ask(&ask, &mut ResponseTarget::Nowhere)?;
         }
         Ok(())
     }
@@ -114,7 +114,7 @@ impl Blocks for BlocksClient {
     }
 
     fn flush(&self) -> Result<(), BlocksError> {
-        self.ask(&Ask::new(Operation::Flush, [0; 2]), &mut Landing::Nowhere).map(drop)
+        self.ask(&Call::new(Operation::Flush, [0; 2]), &mut ResponseTarget::Nowhere).map(drop)
     }
 
     fn atomic_bytes_max(&self) -> usize {

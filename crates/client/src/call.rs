@@ -10,7 +10,7 @@ use crate::protocol::{Operation, Reply};
 
 /// One request as its caller means it, whatever connection it goes over.
 #[derive(Debug)]
-pub(crate) struct Ask<'a> {
+pub(crate) struct Call<'a> {
     pub(crate) operation: Operation,
     pub(crate) count: u16,
     /// What goes into the buffer.
@@ -23,7 +23,7 @@ pub(crate) struct Ask<'a> {
 
 /// Where the bytes of an answer go.
 #[derive(Debug)]
-pub(crate) enum Landing<'a> {
+pub(crate) enum ResponseTarget<'a> {
     /// None are wanted.
     Nowhere,
     /// All of them.
@@ -32,16 +32,16 @@ pub(crate) enum Landing<'a> {
     Slice(&'a mut [u8]),
 }
 
-impl Landing<'_> {
+impl ResponseTarget<'_> {
     /// Where to copy an answer of so many bytes.
     pub(crate) fn place(&mut self, bytes: usize) -> &mut [u8] {
         match self {
-            Landing::Nowhere => &mut [],
-            Landing::Vector(vector) => {
+            ResponseTarget::Nowhere => &mut [],
+            ResponseTarget::Vector(vector) => {
                 vector.resize(bytes, 0);
                 vector
             }
-            Landing::Slice(slice) => {
+            ResponseTarget::Slice(slice) => {
                 let bytes = bytes.min(slice.len());
                 &mut slice[..bytes]
             }
@@ -49,9 +49,9 @@ impl Landing<'_> {
     }
 }
 
-impl<'a> Ask<'a> {
-    pub(crate) fn new(operation: Operation, argument: [u64; 2]) -> Ask<'a> {
-        Ask { operation, count: 0, parts: &[], bytes: 0, argument, sequence: 0 }
+impl<'a> Call<'a> {
+    pub(crate) fn new(operation: Operation, argument: [u64; 2]) -> Call<'a> {
+        Call { operation, count: 0, parts: &[], bytes: 0, argument, sequence: 0 }
     }
 
     /// As it goes over a connection; the buffer is the connection's to choose.

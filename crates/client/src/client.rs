@@ -17,7 +17,7 @@ use holdfast_log::{
 use holdfast_memory::queue::Response;
 
 use crate::answer::{Refusal, judged};
-use crate::call::{Ask, Landing};
+use crate::call::{Call, ResponseTarget};
 use crate::connect::ConnectError;
 use crate::counts::Counts;
 use crate::protocol::{LOG_PREFIX, Operation, Reply, Status, VOLUME_PREFIX, u64_at};
@@ -77,7 +77,7 @@ impl LogClient {
     /// Sends what was counted since the last time.
     fn send_counts(&self) {
         for (index, more) in self.counts.take() {
-            let _ = self.ask(&Ask::new(Operation::AddToWord, [index as u64, more]));
+            let _ = self.ask(&Call::new(Operation::AddToWord, [index as u64, more]));
         }
     }
 
@@ -106,23 +106,23 @@ impl LogClient {
     }
 
     /// Asks for something that brings no bytes and may be done twice.
-    fn ask(&self, ask: &Ask<'_>) -> Result<Result<Response, Refusal>, Arc<io::Error>> {
-        self.session.ask(ask, &mut Landing::Nowhere).map(judged)
+    fn ask(&self, ask: &Call<'_>) -> Result<Result<Response, Refusal>, Arc<io::Error>> {
+        self.session.ask(ask, &mut ResponseTarget::Nowhere).map(judged)
     }
 
     /// Asks for something that brings bytes.
     fn fetch(
         &self,
-        ask: Ask<'_>,
+        ask: Call<'_>,
         into: &mut Vec<u8>,
     ) -> Result<Result<Response, Refusal>, Arc<io::Error>> {
-        self.session.ask(&ask, &mut Landing::Vector(into)).map(judged)
+        self.session.ask(&ask, &mut ResponseTarget::Vector(into)).map(judged)
     }
 
     /// The notes that one request brings, from number `first` on.
     fn notes_from(&self, first: u64, notes: &mut Vec<Vec<u8>>) -> Result<u64, NoteError> {
         let mut bytes = Vec::new();
-        let fetched = self.fetch(Ask::new(Operation::Notes, [first, 0]), &mut bytes);
+        let fetched = self.fetch(Call::new(Operation::Notes, [first, 0]), &mut bytes);
         fetched.map_err(NoteError::Unreachable)?.map_err(note_error)?;
         let before = notes.len();
         notes.extend(wire::unpack_notes(&bytes).map(<[u8]>::to_vec));
@@ -147,15 +147,15 @@ impl LogClient {
             }
             sent += count;
         }
-        self.conclude(&Ask::new(Operation::ReplaceNotes, [sent as u64, 0]))
+        self.conclude(&Call::new(Operation::ReplaceNotes, [sent as u64, 0]))
     }
 
     fn collect(&self, first: u64, packed: &[u8]) -> Result<bool, NoteError> {
-        let ask = Ask::new(Operation::CollectNotes, [first, 0]);
-        self.conclude(&Ask { parts: &[packed], ..ask })
+        let ask = Call::new(Operation::CollectNotes, [first, 0]);
+        self.conclude(&Call { parts: &[packed], ..ask })
     }
 
-    fn conclude(&self, ask: &Ask<'_>) -> Result<bool, NoteError> {
+    fn conclude(&self, ask: &Call<'_>) -> Result<bool, NoteError> {
         match self.ask(ask).map_err(NoteError::Unreachable)? {
             Ok(_) => Ok(true),
             Err(Refusal { status: Status::BadSequence, .. }) => Ok(false),
@@ -171,9 +171,11 @@ impl CommitLog for LogClient {
         if payload_bytes > payload_bytes_max {
             return Err(AppendError::TooLarge { payload_bytes, payload_bytes_max });
         }
-        let ask = Ask { count: records, parts, ..Ask::new(Operation::Append, [0; 2]) };
-        let answer =
-            self.session.ask_once(ask, &mut Landing::Nowhere).map_err(AppendError::Unreachable)?;
+        let ask = Call { count: records, parts, ..Call::new(Operation::Append, [0; 2]) };
+        let answer = self
+            .session
+            .ask_once(ask, &mut ResponseTarget::Nowhere)
+            .map_err(AppendError::Unreachable)?;
         let Response { bytes, value: [lsn, end], .. } =
             judged(answer).map_err(|refusal| append_error(refusal, payload_bytes_max))?;
         let appended =
@@ -188,7 +190,7 @@ impl CommitLog for LogClient {
             return Err(AppendError::TooLarge { payload_bytes, payload_bytes_max });
         }
         let patience_ms = u64::try_from(patience.as_millis()).map_or(0, |ms| ms.max(1));
-        let answer = self.ask(&Ask::new(Operation::Room, [payload_bytes, patience_ms]));
+        let answer = self.ask(&Call::new(Operation::Room, [payload_bytes, patience_ms]));
         answer
             .map_err(AppendError::Unreachable)?
             .map_err(|refusal| append_error(refusal, payload_bytes_max))?;
@@ -199,7 +201,7 @@ impl CommitLog for LogClient {
         if self.known().durable >= upto {
             return Ok(());
         }
-        let answer = self.ask(&Ask::new(Operation::Commit, [upto.0, 0]));
+        let answer = self.ask(&Call::new(Operation::Commit, [upto.0, 0]));
         answer.map_err(CommitError::Unreachable)?.map_err(commit_error)?;
         self.learn(Lsn(0), upto, Lsn(0));
         Ok(())
@@ -207,7 +209,7 @@ impl CommitLog for LogClient {
 
     fn marks(&self) -> Marks {
         let mut bytes = Vec::new();
-        let fetched = self.fetch(Ask::new(Operation::Marks, [0; 2]), &mut bytes);
+        let fetched = self.fetch(Call::new(Operation::Marks, [0; 2]), &mut bytes);
         match fetched {
             Ok(Ok(_)) if bytes.len() == 24 => {
                 let [released, durable, tail] = [0, 8, 16].map(|at| Lsn(u64_at(&bytes, at)));
@@ -225,7 +227,7 @@ impl CommitLog for LogClient {
     ) -> Result<(), ReadError> {
         let (mut at, mut bytes) = (from, Vec::new());
         while at < to {
-            let fetched = self.fetch(Ask::new(Operation::Read, [at.0, to.0]), &mut bytes);
+            let fetched = self.fetch(Call::new(Operation::Read, [at.0, to.0]), &mut bytes);
             let answer = fetched.map_err(ReadError::Unreachable)?;
             let answer = answer.map_err(|refusal| read_error(refusal, at, to))?;
             if !wire::unpack_frames(&bytes).all(|frame| each(&frame)) {
@@ -241,7 +243,7 @@ impl CommitLog for LogClient {
     }
 
     fn verify(&self, from: Lsn, to: Lsn) -> Result<u64, ReadError> {
-        let answer = self.ask(&Ask::new(Operation::Verify, [from.0, to.0]));
+        let answer = self.ask(&Call::new(Operation::Verify, [from.0, to.0]));
         match answer.map_err(ReadError::Unreachable)? {
             Ok(response) => Ok(response.value[0]),
             // An older server, which its keeper has not replaced yet.
@@ -254,7 +256,7 @@ impl CommitLog for LogClient {
         let (mut at, mut bytes) = (lsn, Vec::new());
         for chunk in into.chunks_mut(self.reply().buffer_bytes as usize) {
             let length = chunk.len() as u32;
-            let ask = Ask { bytes: length, ..Ask::new(Operation::Copy, [at.0, 0]) };
+            let ask = Call { bytes: length, ..Call::new(Operation::Copy, [at.0, 0]) };
             let to = at.advance(length.into());
             let answer = self.fetch(ask, &mut bytes).map_err(ReadError::Unreachable)?;
             answer.map_err(|refusal| read_error(refusal, at, to))?;
@@ -268,14 +270,14 @@ impl CommitLog for LogClient {
     }
 
     fn mark(&self, released: Lsn) -> Result<(), AppendError> {
-        let answer = self.ask(&Ask::new(Operation::Mark, [released.0, 0]));
+        let answer = self.ask(&Call::new(Operation::Mark, [released.0, 0]));
         let answer = answer.map_err(AppendError::Unreachable)?;
         answer.map_err(|refusal| append_error(refusal, self.payload_bytes_max()))?;
         Ok(())
     }
 
     fn release(&self, upto: Lsn) {
-        if let Ok(Ok(_)) = self.ask(&Ask::new(Operation::Release, [upto.0, 0])) {
+        if let Ok(Ok(_)) = self.ask(&Call::new(Operation::Release, [upto.0, 0])) {
             self.learn(upto, Lsn(0), Lsn(0));
         }
     }
@@ -290,13 +292,13 @@ impl CommitLog for LogClient {
 
     fn word(&self, index: usize) -> Result<u64, WordError> {
         self.send_counts();
-        let answer = self.ask(&Ask::new(Operation::Word, [index as u64, 0]));
+        let answer = self.ask(&Call::new(Operation::Word, [index as u64, 0]));
         answer.map_err(WordError::Unreachable)?.map(|r| r.value[0]).map_err(word_error)
     }
 
     fn set_word(&self, index: usize, value: u64) -> Result<(), WordError> {
         self.send_counts();
-        let answer = self.ask(&Ask::new(Operation::SetWord, [index as u64, value]));
+        let answer = self.ask(&Call::new(Operation::SetWord, [index as u64, value]));
         answer.map_err(WordError::Unreachable)?.map(drop).map_err(word_error)
     }
 
@@ -305,14 +307,14 @@ impl CommitLog for LogClient {
     }
 
     fn raise_word(&self, index: usize, value: u64) {
-        let _ = self.ask(&Ask::new(Operation::RaiseWord, [index as u64, value]));
+        let _ = self.ask(&Call::new(Operation::RaiseWord, [index as u64, value]));
     }
 
     fn note(&self, record: &[u8]) -> Result<(), NoteError> {
         if record.len() > self.reply().buffer_bytes as usize {
             return Err(NoteError::Full);
         }
-        let ask = Ask { parts: &[record], ..Ask::new(Operation::Note, [0; 2]) };
+        let ask = Call { parts: &[record], ..Call::new(Operation::Note, [0; 2]) };
         self.ask(&ask).map_err(NoteError::Unreachable)?.map(drop).map_err(note_error)
     }
 

@@ -13,7 +13,7 @@ use holdfast_memory::queue::{Owner, REBUILT, Request, Response, SPINS, SlotIndex
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SendFlags, send};
 
-use crate::call::{Ask, Landing};
+use crate::call::{Call, ResponseTarget};
 use crate::protocol::{LEAVING, Reply};
 
 /// How long a thread sleeps before it asks whether the server still lives.
@@ -59,14 +59,23 @@ impl Link {
 
     /// Asks, waits, and returns the answer, with what it brought in `into`. None if the server is
     /// gone; whether it did what was asked is then unknown.
-    pub(crate) fn exchange(&self, ask: &Ask<'_>, into: &mut Landing<'_>) -> Option<Response> {
+    pub(crate) fn exchange(
+        &self,
+        ask: &Call<'_>,
+        into: &mut ResponseTarget<'_>,
+    ) -> Option<Response> {
         let buffer = self.borrow();
         let response = self.exchange_in(buffer, ask, into);
         self.give_back(buffer);
         response
     }
 
-    fn exchange_in(&self, buffer: u32, ask: &Ask<'_>, into: &mut Landing<'_>) -> Option<Response> {
+    fn exchange_in(
+        &self,
+        buffer: u32,
+        ask: &Call<'_>,
+        into: &mut ResponseTarget<'_>,
+    ) -> Option<Response> {
         let mut request = ask.request(&self.reply);
         request.buffer = buffer;
         loop {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use std::{error, fmt, io};
 
 use crate::answer::{Refusal, judged};
-use crate::call::{Ask, Landing};
+use crate::call::{Call, ResponseTarget};
 use crate::connect::ConnectError;
 use crate::protocol::{Operation, Status};
 use crate::session::{Patience, Session};
@@ -71,8 +71,8 @@ impl ResponderClient {
             return Err(RequestError::TooLarge { request_bytes, request_bytes_max });
         }
         let (mut answer, parts) = (Vec::new(), [request]);
-        let ask = Ask { parts: &parts, ..Ask::new(Operation::Respond, [0; 2]) };
-        let answered = self.session.ask_once(ask, &mut Landing::Vector(&mut answer));
+        let ask = Call { parts: &parts, ..Call::new(Operation::Respond, [0; 2]) };
+        let answered = self.session.ask_once(ask, &mut ResponseTarget::Vector(&mut answer));
         let answered = answered.map_err(RequestError::Unreachable)?;
         judged(answered).map_err(|refusal| request_error(&refusal))?;
         Ok(answer)

@@ -17,7 +17,7 @@ use holdfast_io::Entropy;
 use holdfast_io::real::RealEntropy;
 use holdfast_memory::queue::Response;
 
-use crate::call::{Ask, Landing};
+use crate::call::{Call, ResponseTarget};
 use crate::connect::{ConnectError, connect};
 use crate::link::Link;
 use crate::protocol::{ClientId, DISK_PREFIX, Hello, Reply, Status, VERSION, WINDOW};
@@ -103,8 +103,8 @@ impl Session {
     /// Asks until there is an answer.
     pub(crate) fn ask(
         &self,
-        ask: &Ask<'_>,
-        into: &mut Landing<'_>,
+        ask: &Call<'_>,
+        into: &mut ResponseTarget<'_>,
     ) -> Result<Response, Arc<io::Error>> {
         loop {
             let link = self.link()?;
@@ -118,8 +118,8 @@ impl Session {
     /// Asks for what must happen once.
     pub(crate) fn ask_once(
         &self,
-        mut ask: Ask<'_>,
-        into: &mut Landing<'_>,
+        mut ask: Call<'_>,
+        into: &mut ResponseTarget<'_>,
     ) -> Result<Response, Arc<io::Error>> {
         let (sequence, oldest) = self.number();
         ask.sequence = sequence;

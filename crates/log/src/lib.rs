@@ -17,7 +17,7 @@
 //!   files have to say it.
 //! * `segments`: the files, each a `segment`; `prepare` works ahead, at a `pace` that leaves the
 //!   device to others; `cut` takes the end off; `parity` is for a device that damages what it has,
-//!   with `rebuild` to give it back.
+//!   with `reconstruct` to give it back.
 //! * `format`: what stands in them: the `catalogue`, the `shape` of a segment, its `stripe`s, the
 //!   `pads` that fill blocks, `whose` it is.
 //! * `read`: `frames` reads the ring, `cursor` and `back` the device (`window` has what they have
@@ -73,7 +73,7 @@ pub use open::foresee::Foreseen;
 pub use outcome::{
     Appended, Contents, Drained, Health, Marks, Mended, Recovery, Source, Spoilt, Verdict,
 };
-pub use range::Stretch;
+pub use range::LsnRange;
 pub use read::back::BackCursor;
 pub use read::cursor::{Cursor, CursorError};
 pub use read::frames::{Frame, Frames, FramesIter};

@@ -63,14 +63,14 @@ use crate::open::opening::Opening;
 use crate::open::recovery::tail_start;
 use crate::open::refill::Refill;
 use crate::outcome::{Mended, Recovery, Source, Spoilt, Verdict};
-use crate::range::Stretch;
+use crate::range::LsnRange;
 use crate::read::cuts::Cuts;
 use crate::read::damaged::DamagedFrames;
 use crate::read::spans::SpanReader;
 use crate::rest::Rest;
 use crate::segments::cut::Cut;
 use crate::segments::parity::Stripes;
-use crate::segments::rebuild::Mender;
+use crate::segments::reconstruct::Mender;
 use crate::segments::segment::Access;
 use crate::segments::{Segments, Table};
 use crate::state::Log;
@@ -395,7 +395,7 @@ impl Opening<'_> {
         &self,
         table: &mut Table,
         found: &Found,
-        lost: Option<Stretch>,
+        lost: Option<LsnRange>,
     ) -> Result<u32, OpenError> {
         let generation = table.catalogue.generations_below.max(found.generation.saturating_add(1));
         let mut catalogue = table.catalogue.clone();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use holdfast_core::Lsn;
 
 use crate::error::FileFault;
-use crate::range::Stretch;
+use crate::range::LsnRange;
 
 /// Where a frame went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,13 +113,13 @@ pub struct Recovery {
     /// The generation of frames appended from now on.
     pub generation: u32,
     /// What was damaged on the device and has been mended there from the parity, in order.
-    pub mended: Vec<Stretch>,
+    pub mended: Vec<LsnRange>,
     /// What has been cut out of the log because it was damaged. The log goes on behind it.
-    pub lost: Option<Stretch>,
+    pub lost: Option<LsnRange>,
     /// What the device had lost of what counted as durable, and has been given again from the ring.
-    pub again: Vec<Stretch>,
+    pub again: Vec<LsnRange>,
     /// The first of that which could not be written: it is in the ring alone.
-    pub lacks: Option<Stretch>,
+    pub lacks: Option<LsnRange>,
     /// Which of the two catalogues was not as it should be, and has been made again.
     pub remade: Vec<Spoilt>,
     /// Segments that were longer than they were made, and have been cut to their length.

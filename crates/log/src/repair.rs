@@ -29,7 +29,7 @@ use crate::format::stripe::Spec;
 use crate::open::create::{check_place, keep_room};
 use crate::open::found::{Found, Met, OnDamage};
 use crate::open::recovery::{scan, segments_alone};
-use crate::range::Stretch;
+use crate::range::LsnRange;
 use crate::read::spans::SpanReader;
 use crate::repair::salvage::salvage;
 use crate::repair::verify::{Steps, Walked, located};
@@ -49,9 +49,9 @@ pub struct Repaired {
     /// Where it ends.
     pub end: Lsn,
     /// What parity gave back, in blocks.
-    pub mended: Vec<Stretch>,
+    pub mended: Vec<LsnRange>,
     /// What is lost, now or by an earlier cut, in order.
-    pub lost: Vec<Stretch>,
+    pub lost: Vec<LsnRange>,
     /// Whether files were missing, short or older than others, so that what is said of them was
     /// found out from the segments. What lay behind the last frame that is left is not known then.
     pub rebuilt: bool,
@@ -147,7 +147,7 @@ struct Repair<'a> {
     copy: Option<Copy<'a>>,
     steps: Steps,
     watch: &'a mut dyn FnMut(RepairEvent<'_>),
-    lost: Vec<Stretch>,
+    lost: Vec<LsnRange>,
     /// The error of the new log, told from those of the old one.
     failed: Option<io::Error>,
 }
@@ -224,9 +224,9 @@ impl<'a> Copy<'a> {
                 self.generation = header.generation;
                 self.put(header.lsn, bytes)
             }
-            Met::Lost(Stretch { from, to }, _)
-            | Met::Hole(Stretch { from, to })
-            | Met::Cut(Stretch { from, to }) => self.pad(*from, *to),
+            Met::Lost(LsnRange { from, to }, _)
+            | Met::Hole(LsnRange { from, to })
+            | Met::Cut(LsnRange { from, to }) => self.pad(*from, *to),
         }
     }
 

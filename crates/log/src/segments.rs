@@ -13,7 +13,7 @@ pub(crate) mod cut;
 pub(crate) mod pace;
 pub(crate) mod parity;
 pub(crate) mod prepare;
-pub(crate) mod rebuild;
+pub(crate) mod reconstruct;
 pub(crate) mod segment;
 
 use std::io;
@@ -31,7 +31,7 @@ use crate::format::catalogue::copies::Copies;
 use crate::format::catalogue::{Catalogue, ENTRIES_MAX, Entry};
 use crate::open::again::Again;
 use crate::outcome::Spoilt;
-use crate::range::Stretch;
+use crate::range::LsnRange;
 use crate::segments::cut::Cut;
 use crate::segments::pace::Pace;
 use crate::segments::segment::{Segment, SegmentHeader};
@@ -208,7 +208,7 @@ impl Segments {
     }
 
     /// Where there is nothing of the log.
-    pub(crate) fn gaps(&self) -> Vec<Stretch> {
+    pub(crate) fn gaps(&self) -> Vec<LsnRange> {
         self.table().catalogue.gaps()
     }
 

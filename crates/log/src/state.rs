@@ -22,7 +22,7 @@ use crate::read::damaged::DamagedFrames;
 use crate::read::frames::Frames;
 use crate::rest::Rest;
 use crate::segments::Segments;
-use crate::segments::rebuild::Mender;
+use crate::segments::reconstruct::Mender;
 use crate::words;
 
 /// An open log. Dropping it without [`Log::close`] loses nothing that was stable.

@@ -9,7 +9,7 @@ use crate::config::Parity;
 use crate::format::catalogue::{Catalogue, Entry};
 use crate::format::stripe::{GroupHeader, SHARDS};
 use crate::open::again;
-use crate::range::Stretch;
+use crate::range::LsnRange;
 use crate::segments::cut::Cut;
 use crate::segments::segment::{self, SegmentHeader};
 
@@ -106,7 +106,7 @@ fn the_table_of_the_catalogue_is_what_is_encoded() {
     assert_eq!(before[12..16], 1u32.to_le_bytes());
     assert_eq!(before[72..76], 7u32.to_le_bytes());
     assert_eq!(before[80..88], 9u64.to_le_bytes());
-    let hole = Stretch { from: Lsn(24), to: Lsn(1 << 16) };
+    let hole = LsnRange { from: Lsn(24), to: Lsn(1 << 16) };
     let cut = Catalogue { holes: vec![hole], ..base.clone() }.encode(1);
     assert_eq!((&cut[62..64], &cut[88..96]), (&1u16.to_le_bytes()[..], &24u64.to_le_bytes()[..]));
     assert_eq!(cut[96..104], (1u64 << 16).to_le_bytes());

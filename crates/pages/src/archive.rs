@@ -9,15 +9,15 @@
 pub(crate) mod archiver;
 pub(crate) mod bloom;
 pub(crate) mod fresh;
-pub(crate) mod gathered;
 pub(crate) mod merged;
 pub(crate) mod merger;
+pub(crate) mod page_records;
+pub(crate) mod pruned_merge;
 pub(crate) mod run;
 pub(crate) mod run_block;
 pub(crate) mod run_copy;
 pub(crate) mod run_format;
 pub(crate) mod run_reader;
-pub(crate) mod trimmed;
 
 use std::cmp::Reverse;
 use std::ffi::OsStr;

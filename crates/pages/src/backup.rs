@@ -5,7 +5,7 @@
 //! copied.
 //! Never: holds up whoever reads or writes; writes into the store, but for what it archives.
 
-pub(crate) mod condensed;
+pub(crate) mod backup_run;
 pub(crate) mod manifest;
 pub(crate) mod moment;
 pub(crate) mod past;

@@ -14,11 +14,11 @@ use holdfast_log::{Lsn, ReadError};
 use crate::archive::fresh::BrokenChain;
 use crate::page::PageFault;
 use crate::page::apply::ApplyFault;
+use crate::restart::analysis_state::FoldFault;
 use crate::restart::checkpoint::StateFault;
-use crate::restart::fold::FoldFault;
+use crate::stream::append_buffer::TooLarge;
 use crate::stream::record::RecordFault;
 use crate::stream::rsn::{PageNumber, Rsn};
-use crate::stream::stage::TooLarge;
 
 pub use past::{BackupError, RestoreError};
 pub use upkeep::{CleanError, CompareError, MergeError};
@@ -362,7 +362,7 @@ pub enum AnalysisError {
         fault: StateFault,
     },
     /// A record does not follow from those before it.
-    Fold {
+    AnalysisState {
         /// Where it stands.
         rsn: Rsn,
         /// What is wrong with it.
@@ -393,7 +393,7 @@ pub enum FollowError {
     /// It is no record.
     Record(RecordFault),
     /// It does not follow from those before it.
-    Fold(FoldFault),
+    AnalysisState(FoldFault),
 }
 
 /// Why there is no checkpoint.
@@ -443,7 +443,7 @@ pub enum RereadError {
     /// As [`RereadError::Frame`].
     Record(RecordFault),
     /// As [`RereadError::Frame`].
-    Fold(FoldFault),
+    AnalysisState(FoldFault),
     /// The record was not put.
     Stage(StageError),
 }

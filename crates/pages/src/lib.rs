@@ -10,28 +10,28 @@
 //! Where to look: `pages` is all of this, opened. Its rooms:
 //!
 //! * `stream`: hands records to the log. `rsn` has the numbers, `tag` tells one store's bytes from
-//!   another's; a `record` is one change of a page as bytes, `stage` gives records their order,
-//!   `frame` is what they travel in, and `places` remembers which frame has which.
+//!   another's; a `record` is one change of a page as bytes, `append_buffer` gives records their
+//!   order, `frame` is what they travel in, and `frame_index` remembers which frame has which.
 //! * `page`: 8 KiB with a checked head; `apply` is the one place where a record meets it.
 //!   `page_file` is where pages are kept, `versions` which record each of them had got to then,
 //!   `images` what the device tells of them.
 //! * `archive`: which runs count. `run` writes records sorted by page and `run_reader` finds them
 //!   again; `run_format` is what the two agree on, `run_block` how records lie in a block, `bloom`
-//!   what saves most reads. `fresh` has those that are not in the archive, `gathered` those of one
-//!   page, `merged` those of several runs in one order. `archiver` makes runs and gives the log
-//!   its frames back; `merger` makes wide runs of narrow ones, of what `trimmed` leaves.
-//! * `restart`: `fold` is what all records come to, with `undo` for transactions, `checkpoint` is
-//!   that as bytes, `bases` the two files with them. `follower` keeps it up to date, `reread` does
-//!   so from the log, and `analysis` finds it again; `stale` knows which record each page should
-//!   have got to.
+//!   what saves most reads. `fresh` has those that are not in the archive, `page_records` those of
+//!   one page, `merged` those of several runs in one order. `archiver` makes runs and gives the
+//!   log its frames back; `merger` makes wide runs of narrow ones, of what `pruned_merge` leaves.
+//! * `restart`: `analysis_state` is what all records come to, with `undo` for transactions,
+//!   `checkpoint` is that as bytes, `bases` the two files with them. `follower` keeps it up to
+//!   date, `reread` does so from the log, and `analysis` finds it again; `stale` knows which
+//!   record each page should have got to.
 //! * `repair`: `view` is all records as one, and `replay` the one way to rebuild a page; `fetch`
 //!   is a page as of now, `repairs` what was wrong with it, and `compare` looks whether it is what
 //!   it should be.
 //! * `clean`: `sweep` brings pages forward, and `cleaner` writes them to their device, those first
 //!   that `order` says.
-//! * `backup`: copies pages meanwhile; `condensed` is a run of what it has, and `manifest` what it
-//!   says of itself. `moment` finds a place in the `past`, `restore` makes the pages as they were
-//!   there, and `restoring` knows which are missing after their device was lost.
+//! * `backup`: copies pages meanwhile; `backup_run` is a run of what it has, and `manifest` what
+//!   it says of itself. `moment` finds a place in the `past`, `restore` makes the pages as they
+//!   were there, and `restoring` knows which are missing after their device was lost.
 //!
 //! `varint` is how numbers are written, and `bodies` how bodies that follow one another are, here
 //! and in what users put into records; `canary` lets tests weaken what must hold.
@@ -55,8 +55,8 @@ pub mod varint;
 pub use archive::Archive;
 pub use archive::archiver::Archiver;
 pub use archive::fresh::{BrokenChain, Fresh, History};
-pub use archive::gathered::Gathered;
 pub use archive::merger::Keep;
+pub use archive::page_records::PageRecords;
 pub use archive::run::RunWriter;
 pub use archive::run_block::Compression;
 pub use archive::run_format::{NO_PAGE, RunSpan};
@@ -86,17 +86,17 @@ pub use repair::repairs::{FaultKind, Repairs};
 pub use repair::replay::{Upto, replay};
 pub use repair::view::{View, Views};
 pub use restart::analysis::{Analysis, analyse};
+pub use restart::analysis_state::{FoldFault, State};
 pub use restart::bases::{Bases, Loaded};
 pub use restart::checkpoint::{Difference, SURVEY, StateFault};
-pub use restart::fold::{FoldFault, State};
 pub use restart::follower::{Follower, Running};
 pub use restart::reread::Rereader;
 pub use restart::stale::{Expected, Imaged, PAGES_MAX, Stale};
+pub use stream::append_buffer::Group;
 pub use stream::frame::{FRAME_HEAD_BYTES, Framed};
-pub use stream::places::FramePlace;
+pub use stream::frame_index::FramePlace;
 pub use stream::record::{Opened, PageLink, Record, RecordFault, Records, What, parse};
 pub use stream::rsn::{PageNumber, Rsn, Slot};
-pub use stream::stage::Group;
 pub use stream::tag::Tag;
 pub use stream::{Feed, Stream};
 

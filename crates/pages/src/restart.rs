@@ -4,9 +4,9 @@
 //! Never: reads a page.
 
 pub(crate) mod analysis;
+pub(crate) mod analysis_state;
 pub(crate) mod bases;
 pub(crate) mod checkpoint;
-pub(crate) mod fold;
 pub(crate) mod follower;
 pub(crate) mod reread;
 pub(crate) mod stale;

@@ -3,15 +3,15 @@
 //! Promise: frames follow one another as their records do; what is stable is in the log and in the
 //! feed, what is durable is on the log's device; a failure of the log is final, and everybody is
 //! told so from then on.
-//! Never: holds the stage while the log is at work; starts a thread; knows what a record says.
+//! Never: holds the buffer while the log is at work; starts a thread; knows what a record says.
 //!
 //! Records of a store move from mark to mark: `released <= durable <= stable <= next`.
 
+pub(crate) mod append_buffer;
 pub(crate) mod frame;
-pub(crate) mod places;
+pub(crate) mod frame_index;
 pub(crate) mod record;
 pub(crate) mod rsn;
-pub(crate) mod stage;
 pub(crate) mod tag;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,10 +25,10 @@ use holdfast_log::{AppendError, CommitError, CommitLog, Lsn};
 use crate::error::{
     CommitFault, FlushError, Poisoned, ReleaseError, RereadError, StageError, SyncError,
 };
+use crate::stream::append_buffer::{AppendBuffer, Cut, Group, Reservation};
 use crate::stream::frame::{FRAME_HEAD_BYTES, Framed};
-use crate::stream::places::{FramePlace, Places};
+use crate::stream::frame_index::{FrameIndex, FramePlace};
 use crate::stream::rsn::Rsn;
-use crate::stream::stage::{Cut, Group, Lot, Stage};
 use crate::stream::tag::Tag;
 
 /// Makes room in the log for a payload of so many bytes, or says why there is none now.
@@ -39,10 +39,10 @@ pub struct Stream {
     log: Arc<dyn CommitLog>,
     clock: Arc<dyn Clock>,
     tag: Tag,
-    stage: Stage,
+    stage: AppendBuffer,
     records_bytes_max: u64,
     /// What is on its way; held while it is, so frames keep the order of their records.
-    flushing: Mutex<Lot>,
+    flushing: Mutex<Reservation>,
     handed: Mutex<Handed>,
     /// The end of the last frame, as RSN.
     stable: AtomicU64,
@@ -59,7 +59,7 @@ pub struct Stream {
 struct Handed {
     feed: Feed,
     /// Frames that are not released.
-    places: Places,
+    places: FrameIndex,
 }
 
 /// Records that have become stable, and their frames, both in order and without a gap.
@@ -86,16 +86,16 @@ impl Stream {
         frames: Vec<FramePlace>,
     ) -> Stream {
         let marks = log.marks();
-        let places = Places::new(frames, next);
+        let places = FrameIndex::new(frames, next);
         let durable = places.durable(marks.durable).or(places.first()).unwrap_or(next);
         let records_bytes_max = log.payload_bytes_max() - FRAME_HEAD_BYTES as u64;
         Stream {
             log,
             clock,
             tag,
-            stage: Stage::new(next, records_bytes_max),
+            stage: AppendBuffer::new(next, records_bytes_max),
             records_bytes_max,
-            flushing: Mutex::new(Lot::default()),
+            flushing: Mutex::new(Reservation::default()),
             handed: Mutex::new(Handed { feed: Feed::default(), places }),
             stable: AtomicU64::new(next.get()),
             durable: AtomicU64::new(durable.get()),
@@ -278,7 +278,7 @@ impl Stream {
     /// Hands over what was put, unless somebody has meanwhile. What an earlier attempt left
     /// goes first.
     fn hand_over(&self, upto: Rsn) -> Result<(), FlushError> {
-        let mut lot = self.flushing.lock().expect("nothing panics with a lot");
+        let mut lot = self.flushing.lock().expect("nothing panics with a reservation");
         if self.stable() >= upto {
             return Ok(());
         }

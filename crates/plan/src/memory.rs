@@ -104,9 +104,9 @@ impl Memory {
             memory.pages[*page as usize].is_resident = true;
             memory.resident.push(*page);
         }
-        hottest.iter().step_by(2).for_each(|page| memory.soil(*page));
+        hottest.iter().step_by(2).for_each(|page| memory.mark_dirty(*page));
         memory.next_interval();
-        hottest.iter().skip(1).step_by(2).for_each(|page| memory.soil(*page));
+        hottest.iter().skip(1).step_by(2).for_each(|page| memory.mark_dirty(*page));
         memory
     }
 
@@ -124,7 +124,7 @@ impl Memory {
             false => self.load(number),
         }
         if is_write {
-            self.soil(number);
+            self.mark_dirty(number);
         }
     }
 
@@ -204,7 +204,7 @@ impl Memory {
     }
 
     #[inline]
-    fn soil(&mut self, number: u32) {
+    fn mark_dirty(&mut self, number: u32) {
         let page = &mut self.pages[number as usize];
         if page.is_dirty {
             return;

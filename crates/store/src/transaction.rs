@@ -20,8 +20,8 @@ use crate::transaction_error::{CommitError, TransactionError};
 use crate::tree::Found;
 use crate::trees::named_tree::Tree;
 
+mod garbage;
 mod redo_only;
-mod remains;
 mod scan;
 mod write;
 

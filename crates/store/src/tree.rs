@@ -29,7 +29,7 @@ mod scan;
 mod seek;
 mod split;
 mod stop;
-mod together;
+mod write_batch;
 
 pub(crate) use change::Changed;
 pub(crate) use load::Loaded;
@@ -37,7 +37,7 @@ pub(crate) use put::By;
 pub(crate) use scan::{LeafEnd, Seen};
 pub(crate) use seek::Seek;
 pub(crate) use stop::TreeError;
-pub(crate) use together::{Together, Wanted};
+pub(crate) use write_batch::{Wanted, WriteBatch};
 
 use put::{Change, Said, put};
 use seek::{Step, before};

@@ -23,15 +23,15 @@ const BATCH: usize = 64;
 const MISMATCH: Stop = Stop::Refused(Status::Mismatch);
 
 /// What is still to be read: keys between these, in this direction.
-struct Stretch {
+struct KeyRange {
     low: Bound<Vec<u8>>,
     end: Bound<Vec<u8>>,
     direction: Direction,
 }
 
-impl Stretch {
+impl KeyRange {
     /// Entries of this number whose values are in the range.
-    fn of(number: u32, kinds: &[Kind], range: &Range) -> Result<Stretch, Stop> {
+    fn of(number: u32, kinds: &[Kind], range: &Range) -> Result<KeyRange, Stop> {
         let all = prefix(number);
         let low = match &range.low {
             None => all.clone(),
@@ -42,7 +42,7 @@ impl Stretch {
             Some(edge) => cut(&all, kinds, edge, edge.is_inclusive)?,
         };
         let direction = if range.is_down { Direction::Down } else { Direction::Up };
-        Ok(Stretch { low: Bound::Included(low), end: Bound::Excluded(end), direction })
+        Ok(KeyRange { low: Bound::Included(low), end: Bound::Excluded(end), direction })
     }
 
     /// What is left when this key was read.
@@ -74,7 +74,7 @@ impl Rows<'_, '_> {
     pub(crate) fn scan(&mut self, index: Option<u8>, range: &Range) -> Result<Outcome, Stop> {
         let index = index.map(usize::from);
         let (number, kinds) = self.order(index)?;
-        let mut left = Stretch::of(number, &kinds, range)?;
+        let mut left = KeyRange::of(number, &kinds, range)?;
         let limit = usize::try_from(range.limit).unwrap_or(usize::MAX);
         let (mut rows, mut bytes) = (Vec::new(), 0);
         loop {
@@ -106,7 +106,7 @@ impl Rows<'_, '_> {
 
     /// Entries that come next, and whether these are the last. Of large ones there are fewer than
     /// are wanted.
-    fn batch(&mut self, left: &Stretch, wanted: usize) -> Result<(Vec<KeyValue>, bool), Stop> {
+    fn batch(&mut self, left: &KeyRange, wanted: usize) -> Result<(Vec<KeyValue>, bool), Stop> {
         let bounds = (left.low.clone(), left.end.clone());
         let (mut batch, mut bytes) = (Vec::new(), 0);
         for entry in self.transaction.scan(self.entries, bounds, left.direction) {

@@ -109,8 +109,8 @@ pub use error::{
     ReplayError, TruncateError,
 };
 pub use holdfast_log::{
-    CheckVerdict, ConfigFault, Damage, FileFault, FilePlace, Lsn, Parity, Policy, Scanned, Spoilt,
-    Stretch, Verified, VerifiedParity, Walked,
+    CheckVerdict, ConfigFault, Damage, FileFault, FilePlace, Lsn, LsnRange, Parity, Policy,
+    Scanned, Spoilt, Verified, VerifiedParity, Walked,
 };
 pub use log::{Log, Stat};
 pub use open::outline::{Outline, outline};

@@ -110,7 +110,7 @@ impl Passthrough {
         Ok(self.file(node)?.sync_data()?)
     }
 
-    fn soil(&self, node: NodeId, bytes: u64) -> Result<(), Errno> {
+    fn mark_dirty(&self, node: NodeId, bytes: u64) -> Result<(), Errno> {
         self.table().node(node)?.dirty_bytes.fetch_add(bytes, Relaxed);
         Ok(())
     }
@@ -155,7 +155,7 @@ impl Tree for Passthrough {
         if change != Change::default() {
             self.change(node, &change)?;
         }
-        self.soil(node, INODE_BYTES)?;
+        self.mark_dirty(node, INODE_BYTES)?;
         self.attributes(node)
     }
 
@@ -173,8 +173,8 @@ impl Tree for Passthrough {
         let made = self.files.metadata(&path)?;
         let node = table.remember(parent, name, made.inode);
         drop(table);
-        self.soil(parent, INODE_BYTES)?;
-        self.soil(node, INODE_BYTES)?;
+        self.mark_dirty(parent, INODE_BYTES)?;
+        self.mark_dirty(node, INODE_BYTES)?;
         Ok(attributes(node, &made))
     }
 
@@ -185,7 +185,7 @@ impl Tree for Passthrough {
         let linked = self.files.metadata(&path)?;
         table.remember(parent, name, linked.inode);
         drop(table);
-        self.soil(parent, INODE_BYTES)?;
+        self.mark_dirty(parent, INODE_BYTES)?;
         Ok(attributes(node, &linked))
     }
 
@@ -196,7 +196,7 @@ impl Tree for Passthrough {
         self.files.remove_file(&path)?;
         table.unname(parent, name, found.inode, found.links == 1);
         drop(table);
-        self.soil(parent, INODE_BYTES)
+        self.mark_dirty(parent, INODE_BYTES)
     }
 
     fn remove_dir(&self, parent: NodeId, name: &[u8]) -> Result<(), Errno> {
@@ -206,7 +206,7 @@ impl Tree for Passthrough {
         self.files.remove_dir(&path)?;
         table.unname(parent, name, found.inode, true);
         drop(table);
-        self.soil(parent, INODE_BYTES)
+        self.mark_dirty(parent, INODE_BYTES)
     }
 
     fn rename(
@@ -236,8 +236,8 @@ impl Tree for Passthrough {
         table.unname(from.0, from.1, moved.inode, false);
         table.name(to.0, to.1, moved.inode);
         drop(table);
-        self.soil(from.0, INODE_BYTES)?;
-        self.soil(to.0, INODE_BYTES)
+        self.mark_dirty(from.0, INODE_BYTES)?;
+        self.mark_dirty(to.0, INODE_BYTES)
     }
 
     fn opened(&self, node: NodeId) -> Result<(), Errno> {
@@ -280,7 +280,7 @@ impl Tree for Passthrough {
             let mode = Some(file.metadata()?.mode & 0o1777);
             file.change(&Change { mode, ..Change::default() })?;
         }
-        self.soil(node, from.len() as u64)
+        self.mark_dirty(node, from.len() as u64)
     }
 
     fn allocate(&self, node: NodeId, how: Allocate, offset: u64, bytes: u64) -> Result<(), Errno> {
@@ -303,7 +303,7 @@ impl Tree for Passthrough {
         if !keep_size && file.metadata()?.size_bytes < end {
             self.set_len(&*file, end)?;
         }
-        self.soil(node, INODE_BYTES)
+        self.mark_dirty(node, INODE_BYTES)
     }
 
     fn sync(&self, node: NodeId) -> Result<(), Errno> {

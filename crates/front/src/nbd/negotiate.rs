@@ -9,7 +9,7 @@
 use super::agreed::{Agreed, Security, Stage};
 use super::buffers::Replies;
 use super::export::Export;
-use super::parse::{self, Fault, Haggle, Queries, Wants};
+use super::parse::{self, Fault, Negotiated, Queries, Wants};
 use super::reply;
 use super::step::{Over, Step};
 use super::wire::{self, option_reply, transmission};
@@ -110,7 +110,7 @@ impl<'e> Negotiation<'e> {
         let Some(data) = rest.get(..head.data_bytes as usize) else {
             return Step::Needs(wire::OPTION_HEAD_BYTES + head.data_bytes as usize);
         };
-        let Some(haggle) = parse::haggle(head.option, data) else {
+        let Some(haggle) = parse::negotiate(head.option, data) else {
             complaints.say(format_args!("option {} is malformed", head.option));
             refuse(out, head.option, option_reply::ERR_INVALID);
             return Step::Used(wire::OPTION_HEAD_BYTES + data.len());
@@ -125,17 +125,22 @@ impl<'e> Negotiation<'e> {
     }
 
     /// Starts TLS, and hears of nothing else. What was agreed on before may be a stranger's.
-    fn secure(&mut self, head: parse::OptionHead, haggle: Haggle<'_>, out: &mut Replies) -> Step {
+    fn secure(
+        &mut self,
+        head: parse::OptionHead,
+        haggle: Negotiated<'_>,
+        out: &mut Replies,
+    ) -> Step {
         let used = wire::OPTION_HEAD_BYTES + head.data_bytes as usize;
         match haggle {
-            Haggle::StartTls => {
+            Negotiated::StartTls => {
                 reply::acknowledge(out, head.option);
                 (self.structured, self.context) = (false, None);
                 self.security = Security::Spoken;
                 return Step::Secure { used };
             }
-            Haggle::ExportName(_) => return Step::Over(Over::Fault(Fault::NotSecure)),
-            Haggle::Abort => {
+            Negotiated::ExportName(_) => return Step::Over(Over::Fault(Fault::NotSecure)),
+            Negotiated::Abort => {
                 reply::acknowledge(out, head.option);
                 return Step::Over(Over::Parted);
             }
@@ -156,45 +161,47 @@ impl<'e> Negotiation<'e> {
     fn answer(
         &mut self,
         option: u32,
-        haggle: Haggle<'_>,
+        haggle: Negotiated<'_>,
         out: &mut Replies,
         complaints: &mut Complaints,
     ) -> Result<(), Over> {
         match haggle {
-            Haggle::ExportName(name) => {
+            Negotiated::ExportName(name) => {
                 let export = self.find(name).ok_or(Over::Fault(Fault::NoSuchExport))?;
                 let flags = flags(export, self.structured);
                 reply::export(out, export.blocks.size_bytes(), flags, self.no_zeroes);
                 self.chosen = Some(export);
             }
-            Haggle::Abort => {
+            Negotiated::Abort => {
                 reply::acknowledge(out, option);
                 return Err(Over::Parted);
             }
-            Haggle::List => {
+            Negotiated::List => {
                 self.exports.iter().for_each(|export| reply::listed(out, option, export.name));
                 reply::acknowledge(out, option);
             }
-            Haggle::Info { name, go, wants } => match self.find(name) {
+            Negotiated::Info { name, go, wants } => match self.find(name) {
                 Some(export) => {
                     self.tell(option, export, wants, out);
                     self.chosen = go.then_some(export);
                 }
                 None => no_such_export(option, name, out, complaints),
             },
-            Haggle::StructuredReply => {
+            Negotiated::StructuredReply => {
                 self.structured = true;
                 reply::acknowledge(out, option);
             }
-            Haggle::MetaContext { name, set, queries } => match self.find(name) {
+            Negotiated::MetaContext { name, set, queries } => match self.find(name) {
                 _ if set && !self.structured => refuse(out, option, option_reply::ERR_INVALID),
                 Some(export) => self.contexts(option, export, set, queries, out),
                 None => no_such_export(option, name, out, complaints),
             },
-            Haggle::StartTls if self.security == Security::Spoken => {
+            Negotiated::StartTls if self.security == Security::Spoken => {
                 refuse(out, option, option_reply::ERR_INVALID);
             }
-            Haggle::StartTls | Haggle::Unknown => refuse(out, option, option_reply::ERR_UNSUP),
+            Negotiated::StartTls | Negotiated::Unknown => {
+                refuse(out, option, option_reply::ERR_UNSUP)
+            }
         }
         Ok(())
     }

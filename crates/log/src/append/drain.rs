@@ -29,7 +29,7 @@ use crate::segments::segment::Segment;
 use crate::state::Log;
 use crate::words;
 
-mod ground;
+mod quiesce;
 
 /// Why a log fails whose region another host has attached.
 const STALE: &str = "stale generation: another host has attached the region";
@@ -364,7 +364,7 @@ impl Log {
     pub(crate) fn seal_partial(&self) -> Result<bool, CommitError> {
         let progress = self.progress();
         progress.failure()?;
-        if progress.grounded || self.marks().tail != progress.drain.durable() {
+        if progress.quiesced || self.marks().tail != progress.drain.durable() {
             return Ok(false);
         }
         self.write_partial(progress)

@@ -28,7 +28,7 @@ pub(crate) struct Progress {
     /// What parity is made of, if the log has any.
     pub(crate) stripes: Option<Stripes>,
     /// Whether somebody keeps flights from taking off.
-    pub(crate) grounded: bool,
+    pub(crate) quiesced: bool,
     /// Threads that wait for a position.
     pub(crate) waiters: Waiters,
     /// How many threads wait for any progress.
@@ -55,7 +55,7 @@ impl Progress {
             sealed: drain.durable(),
             drain,
             stripes,
-            grounded: false,
+            quiesced: false,
             waiters: Waiters::default(),
             listeners: 0,
             rate: Rate::default(),
@@ -74,7 +74,7 @@ impl Progress {
     }
 
     fn has_room(&self) -> bool {
-        !self.grounded && self.drain.has_room()
+        !self.quiesced && self.drain.has_room()
     }
 
     /// Whether it pays to wait for those who were answered last.

@@ -14,7 +14,7 @@ use crate::config::{Parity, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 use crate::error::FileFault;
 use crate::format::bytes::{array_at, u32_at, u64_at};
 use crate::format::shape::Shape;
-use crate::range::Stretch;
+use crate::range::LsnRange;
 
 pub(crate) mod copies;
 
@@ -76,10 +76,10 @@ pub(crate) struct Catalogue {
     /// In ascending, gapless order of number.
     pub(crate) entries: Vec<Entry>,
     /// Stretches that an open has cut out of the log, in ascending order; each ends with a span.
-    pub(crate) holes: Vec<Stretch>,
+    pub(crate) holes: Vec<LsnRange>,
     /// Stretches that were truncated, in ascending order. Whatever a file has there is not of this
     /// log: it may be an older file.
-    pub(crate) cuts: Vec<Stretch>,
+    pub(crate) cuts: Vec<LsnRange>,
 }
 
 impl Catalogue {
@@ -195,8 +195,8 @@ impl Catalogue {
     }
 
     /// Where there is nothing of the log: holes and cuts, in order.
-    pub(crate) fn gaps(&self) -> Vec<Stretch> {
-        let mut all: Vec<Stretch> = self.holes.iter().chain(&self.cuts).copied().collect();
+    pub(crate) fn gaps(&self) -> Vec<LsnRange> {
+        let mut all: Vec<LsnRange> = self.holes.iter().chain(&self.cuts).copied().collect();
         all.sort_by_key(|gap| gap.from);
         let mut gaps = Vec::with_capacity(all.len());
         all.into_iter().for_each(|gap| join(&mut gaps, gap));
@@ -205,11 +205,11 @@ impl Catalogue {
 
     /// The log without what was truncated. What this takes of other cuts and of holes is one with
     /// it. Of too many cuts, the first are forgotten.
-    pub(crate) fn without(mut self, mut cut: Stretch) -> Catalogue {
+    pub(crate) fn without(mut self, mut cut: LsnRange) -> Catalogue {
         self.holes.retain(|hole| hole.from < cut.from);
         self.holes.iter_mut().for_each(|hole| hole.to = hole.to.min(cut.from));
         while let Some(last) = self.cuts.pop_if(|last| cut.from <= last.to) {
-            cut = Stretch { from: last.from.min(cut.from), to: last.to.max(cut.to) };
+            cut = LsnRange { from: last.from.min(cut.from), to: last.to.max(cut.to) };
         }
         self.cuts.push(cut);
         self.durable = self.durable.max(cut.to);
@@ -246,8 +246,8 @@ fn entry(bytes: &[u8; ENTRY_BYTES]) -> Entry {
     Entry { file: u32_at(bytes, 0), number: u64_at(bytes, 8) }
 }
 
-fn hole(bytes: &[u8; HOLE_BYTES]) -> Stretch {
-    Stretch { from: Lsn(u64_at(bytes, 0)), to: Lsn(u64_at(bytes, 8)) }
+fn hole(bytes: &[u8; HOLE_BYTES]) -> LsnRange {
+    LsnRange { from: Lsn(u64_at(bytes, 0)), to: Lsn(u64_at(bytes, 8)) }
 }
 
 /// Two numbers, one after the other.
@@ -262,13 +262,13 @@ fn cuts_at(bytes: &[u8], at: usize) -> usize {
     count.map_or(usize::MAX, |count| u64::from_le_bytes(*count) as usize)
 }
 
-fn are_in_order(stretches: &[Stretch]) -> bool {
+fn are_in_order(stretches: &[LsnRange]) -> bool {
     stretches.iter().all(|it| it.from < it.to)
         && stretches.windows(2).all(|two| two[0].to <= two[1].from)
 }
 
 /// Adds a gap to those before it, and to the last of them if they meet.
-fn join(gaps: &mut Vec<Stretch>, next: Stretch) {
+fn join(gaps: &mut Vec<LsnRange>, next: LsnRange) {
     match gaps.last_mut() {
         Some(last) if last.to >= next.from => last.to = last.to.max(next.to),
         _ => gaps.push(next),
@@ -277,7 +277,7 @@ fn join(gaps: &mut Vec<Stretch>, next: Stretch) {
 
 /// Where a log with these gaps goes on, if this position lies in one.
 #[inline]
-pub(crate) fn behind_gap(gaps: &[Stretch], lsn: Lsn) -> Option<Lsn> {
+pub(crate) fn behind_gap(gaps: &[LsnRange], lsn: Lsn) -> Option<Lsn> {
     gaps.iter().find(|gap| gap.from <= lsn && lsn < gap.to).map(|gap| gap.to)
 }
 

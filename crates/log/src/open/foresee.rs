@@ -12,7 +12,7 @@ use crate::config::{LogConfig, Policy};
 use crate::error::OpenError;
 use crate::open::check::{CheckedRing, walk_ring};
 use crate::open::give::refuse_lost;
-use crate::range::Stretch;
+use crate::range::LsnRange;
 use crate::repair::verify::{CheckVerdict, Verified, verify};
 
 /// What the next open of a log finds.
@@ -62,12 +62,12 @@ fn of_segments(files: &dyn Files, config: &LogConfig) -> Result<Foreseen, OpenEr
 pub(crate) fn has_all(files: &dyn Files, upto: Lsn, policy: Policy) -> Result<Verified, OpenError> {
     let found = verify(files, &mut |_| {})?;
     let lost = match found.verdict {
-        CheckVerdict::Corrupt { from, to } => Some(Stretch { from, to }),
-        _ if found.end < upto => Some(Stretch { from: found.end, to: upto }),
+        CheckVerdict::Corrupt { from, to } => Some(LsnRange { from, to }),
+        _ if found.end < upto => Some(LsnRange { from: found.end, to: upto }),
         _ => None,
     };
     match lost.filter(|_| policy == Policy::Refuse) {
-        Some(Stretch { from, to }) => Err(OpenError::Corrupt { from, to }),
+        Some(LsnRange { from, to }) => Err(OpenError::Corrupt { from, to }),
         None => Ok(found),
     }
 }

@@ -9,7 +9,7 @@ use holdfast_core::Lsn;
 use holdfast_core::frame::FrameHeader;
 use holdfast_core::recovery::Verdict;
 
-use crate::range::Stretch;
+use crate::range::LsnRange;
 
 /// What a scan does about damage below what is proved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,11 +27,11 @@ pub(crate) enum Met<'a> {
     /// A whole frame, up to the next one.
     Frame(&'a FrameHeader, &'a [u8]),
     /// Bytes that are lost; and the frame that begins there, if its header at least is whole.
-    Lost(Stretch, Option<(FrameHeader, &'a [u8])>),
+    Lost(LsnRange, Option<(FrameHeader, &'a [u8])>),
     /// A hole that an open has cut.
-    Hole(Stretch),
+    Hole(LsnRange),
     /// What was truncated.
-    Cut(Stretch),
+    Cut(LsnRange),
 }
 
 /// Who is shown what a scan meets. An error of theirs ends it.
@@ -40,7 +40,7 @@ pub(crate) type Visit<'a> = dyn FnMut(Met<'_>) -> io::Result<()> + 'a;
 /// A stretch that is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lost {
-    pub(crate) stretch: Stretch,
+    pub(crate) stretch: LsnRange,
     /// What the newest mark in front of it says.
     pub(crate) released: Lsn,
 }
@@ -70,7 +70,7 @@ pub(crate) struct Found {
 pub(crate) struct Recovered {
     pub(crate) found: Found,
     /// What has been written back.
-    pub(crate) mended: Vec<Stretch>,
+    pub(crate) mended: Vec<LsnRange>,
     /// What is to be cut out of the log; `found` is of the log without it.
-    pub(crate) lost: Option<Stretch>,
+    pub(crate) lost: Option<LsnRange>,
 }

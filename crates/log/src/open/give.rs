@@ -22,7 +22,7 @@ use crate::format::shape::Shape;
 use crate::open::lacking::lacking;
 use crate::open::opening::Opening;
 use crate::outcome::Spoilt;
-use crate::range::Stretch;
+use crate::range::LsnRange;
 use crate::segments::pace::Pace;
 use crate::segments::segment::Segment;
 use crate::segments::{Slot, Table};
@@ -32,9 +32,9 @@ use crate::words;
 #[derive(Default)]
 pub(crate) struct Given {
     /// Written, and synced.
-    pub(crate) again: Vec<Stretch>,
+    pub(crate) again: Vec<LsnRange>,
     /// The first that could not be written.
-    pub(crate) lacks: Option<Stretch>,
+    pub(crate) lacks: Option<LsnRange>,
     /// Files that were too long, and have been cut.
     pub(crate) shortened: Vec<Spoilt>,
 }

@@ -14,7 +14,7 @@ use holdfast_core::ring::Geometry;
 
 use crate::error::OpenError;
 use crate::format::buffer::Buffer;
-use crate::range::Stretch;
+use crate::range::LsnRange;
 use crate::segments::Table;
 
 /// Copies bytes out of a ring.
@@ -27,7 +27,7 @@ pub(crate) fn lacking(
     geometry: Geometry,
     (from, to): (Lsn, Lsn),
     ring: &mut FromRing<'_>,
-) -> Result<Vec<Stretch>, OpenError> {
+) -> Result<Vec<LsnRange>, OpenError> {
     let (mut found, mut at) = (Vec::new(), from);
     while at < to {
         let end = geometry.span_end(at).min(to);
@@ -45,14 +45,14 @@ fn of_span(
     geometry: Geometry,
     (at, end): (Lsn, Lsn),
     own: &[u8],
-    found: &mut Vec<Stretch>,
+    found: &mut Vec<LsnRange>,
 ) {
     let start = at.align_down(BLOCK_BYTES);
     let mut blocks = Buffer::zeroed(end.align_up(BLOCK_BYTES).since(start) as usize);
     let number = geometry.segment_of(at);
     let slot = table.slots.iter().find(|slot| slot.entry.number == number);
     let Some(slot) = slot else {
-        found.push(Stretch { from: at, to: end });
+        found.push(LsnRange { from: at, to: end });
         return;
     };
     let unread = slot.segment.salvage(start, blocks.bytes_mut());
@@ -62,7 +62,7 @@ fn of_span(
         let device = &blocks.bytes()[from.since(start) as usize..to.since(start) as usize];
         let is_there = *device == own[from.since(at) as usize..to.since(at) as usize];
         if !is_there || unread.contains(&index) {
-            add(found, start, Stretch { from, to });
+            add(found, start, LsnRange { from, to });
         }
         if to == end {
             return;
@@ -72,7 +72,7 @@ fn of_span(
 }
 
 /// Neighbours in one span are one stretch.
-fn add(found: &mut Vec<Stretch>, start: Lsn, stretch: Stretch) {
+fn add(found: &mut Vec<LsnRange>, start: Lsn, stretch: LsnRange) {
     match found.last_mut().filter(|last| last.to == stretch.from && last.from >= start) {
         Some(last) => last.to = stretch.to,
         None => found.push(stretch),

@@ -18,7 +18,7 @@ use crate::open::found::{Found, Lost, Met, OnDamage, Recovered};
 use crate::open::opening::Opening;
 use crate::open::recovery::scan;
 use crate::open::refill::Refill;
-use crate::range::Stretch;
+use crate::range::LsnRange;
 use crate::read::spans::SpanReader;
 use crate::segments::Table;
 
@@ -63,16 +63,16 @@ impl Opening<'_> {
     fn refuse_holes(&self, table: &Table, released: Lsn) -> Result<(), OpenError> {
         let hole = table.catalogue.holes.iter().find(|hole| hole.to > released);
         match hole.filter(|_| self.config.retention == Retention::InRing) {
-            Some(Stretch { from, to }) => Err(OpenError::Corrupt { from: *from, to: *to }),
+            Some(LsnRange { from, to }) => Err(OpenError::Corrupt { from: *from, to: *to }),
             None => Ok(()),
         }
     }
 
     /// Makes `found` that of the log without what is lost, if any of it is still needed. The log
     /// goes on with a span that has never held anything.
-    fn cut(&self, table: &Table, found: &mut Found) -> Result<Option<Stretch>, OpenError> {
+    fn cut(&self, table: &Table, found: &mut Found) -> Result<Option<LsnRange>, OpenError> {
         let needed = found.lost.iter().find(|lost| lost.stretch.to > found.released).copied();
-        let Some(Lost { stretch: Stretch { from, to }, released }) = needed else {
+        let Some(Lost { stretch: LsnRange { from, to }, released }) = needed else {
             return Ok(None);
         };
         if table.catalogue.holes.len() >= HOLES_MAX {
@@ -87,7 +87,7 @@ impl Opening<'_> {
             found.released = released;
         }
         (found.verdict, found.sealed, found.kept) = (End::Clean { end }, end, end);
-        Ok(Some(Stretch { from, to: end }))
+        Ok(Some(LsnRange { from, to: end }))
     }
 
     /// Writes what was mended where it was damaged, and syncs.
@@ -95,7 +95,7 @@ impl Opening<'_> {
         &self,
         table: &Table,
         reader: &SpanReader<'_>,
-    ) -> Result<Vec<Stretch>, OpenError> {
+    ) -> Result<Vec<LsnRange>, OpenError> {
         let mut block = Buffer::zeroed(BLOCK_BYTES as usize);
         let mut written = BTreeMap::new();
         for (at, bytes) in reader.patches() {

@@ -19,7 +19,7 @@ use holdfast_core::ring::Geometry;
 use crate::error::OpenError;
 use crate::format::catalogue::{Catalogue, GENERATION_MAX, behind_gap};
 use crate::open::found::{Found, Lost, Met, OnDamage, Visit};
-use crate::range::Stretch;
+use crate::range::LsnRange;
 use crate::read::spans::SpanReader;
 
 /// No ring bounds a log that is read from its segments alone.
@@ -51,7 +51,7 @@ pub(crate) fn scan(
                 walk.scan.again();
             }
             Verdict::Corrupt { from, to } if on_damage == OnDamage::Pass => {
-                walk.pass(reader, Stretch { from, to }, visit)?;
+                walk.pass(reader, LsnRange { from, to }, visit)?;
             }
             verdict => break verdict,
         }
@@ -134,7 +134,7 @@ impl Walk<'_> {
         if let Some(to) = hole.or_else(|| behind_gap(cuts, at)) {
             self.scan.skip(to);
             self.kept.goes_on(to);
-            let stretch = Stretch { from: at, to };
+            let stretch = LsnRange { from: at, to };
             let met = if hole.is_some() { Met::Hole(stretch) } else { Met::Cut(stretch) };
             return visit(met).map_err(OpenError::Io);
         }
@@ -153,7 +153,7 @@ impl Walk<'_> {
     fn pass(
         &mut self,
         reader: &mut SpanReader<'_>,
-        stretch: Stretch,
+        stretch: LsnRange,
         visit: &mut Visit<'_>,
     ) -> Result<(), OpenError> {
         let bytes = reader.from(stretch.from)?;

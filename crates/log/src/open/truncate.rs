@@ -30,8 +30,8 @@ impl Log {
         // All of it, so that what lies behind the cut is of this open alone.
         self.commit_to(tail).map_err(TruncateError::NotDurable)?;
         // What is being drained may complete a stripe of which a part is cut off.
-        let grounded = self.mender.is_some().then(|| self.ground()).transpose();
-        let grounded = grounded.map_err(TruncateError::NotDurable)?;
+        let quiesced = self.mender.is_some().then(|| self.quiesce()).transpose();
+        let quiesced = quiesced.map_err(TruncateError::NotDurable)?;
         let first = self.first();
         if lsn < first {
             return Err(TruncateError::Truncated { first });
@@ -44,7 +44,7 @@ impl Log {
         let cut = self.cut(lsn, to).map_err(TruncateError::Io)?;
         cutting.begin(lsn, first);
         let done = self.segments.cut(&cut, || self.needs(), &self.sealer, self.geometry);
-        let done = done.and_then(|()| grounded.map_or(Ok(()), |grounded| grounded.take_up(to)));
+        let done = done.and_then(|()| quiesced.map_or(Ok(()), |quiesced| quiesced.resume(to)));
         done.map_err(|error| {
             let error = self.poison(error);
             TruncateError::NotDurable(CommitError::Poisoned(error))

@@ -17,7 +17,7 @@ use holdfast_core::frame::{BLOCK_BYTES, FrameHeader, HEADER_BYTES, Kind, NUMBER_
 
 use crate::format::catalogue::behind_gap;
 use crate::open::recovery::is_whole;
-use crate::range::Stretch;
+use crate::range::LsnRange;
 use crate::read::ahead::Piece;
 use crate::read::frames::Frame;
 use crate::read::window::{PIECE_BYTES, Window};
@@ -65,7 +65,7 @@ pub struct Cursor {
     /// Which cuts it knows of.
     seen: u64,
     /// Where there is nothing of the log.
-    gaps: Vec<Stretch>,
+    gaps: Vec<LsnRange>,
 }
 
 impl Cursor {

@@ -14,11 +14,11 @@ use holdfast_core::ring::Geometry;
 use holdfast_io::checksum::crc32c;
 
 use crate::error::OpenError;
-use crate::range::Stretch;
+use crate::range::LsnRange;
 use crate::read::ahead::Piece;
 use crate::read::window::Window;
 use crate::segments::Table;
-use crate::segments::rebuild::Mender;
+use crate::segments::reconstruct::Mender;
 use crate::segments::segment::Segment;
 
 /// Reads spans.
@@ -30,7 +30,7 @@ pub(crate) struct SpanReader<'a> {
     reading: Lsn,
     mender: Option<Mender>,
     patches: BTreeMap<Lsn, Vec<u8>>,
-    mended: Vec<Stretch>,
+    mended: Vec<LsnRange>,
     salvages: bool,
     streams: bool,
     unread: BTreeSet<Lsn>,
@@ -91,7 +91,7 @@ impl<'a> SpanReader<'a> {
     }
 
     /// What was mended, in order.
-    pub(crate) fn mended(&self) -> &[Stretch] {
+    pub(crate) fn mended(&self) -> &[LsnRange] {
         &self.mended
     }
 
@@ -109,7 +109,7 @@ impl<'a> SpanReader<'a> {
 
     /// A block outside of these stretches that could not be read and was not mended, if there is
     /// one, and the first error.
-    pub(crate) fn unread_outside(&mut self, lost: &[Stretch]) -> Option<(Lsn, io::Error)> {
+    pub(crate) fn unread_outside(&mut self, lost: &[LsnRange]) -> Option<(Lsn, io::Error)> {
         let is_lost = |at: &Lsn| lost.iter().any(|lost| lost.from <= *at && *at < lost.to);
         let at = self.unread.iter().find(|at| !is_lost(at)).copied()?;
         Some((at, self.first_error.take()?))
@@ -151,7 +151,7 @@ impl<'a> SpanReader<'a> {
         let block = self.window.from(at)[..BLOCK_BYTES as usize].to_vec();
         self.unread.remove(&at);
         if self.patches.insert(at, block).is_none() {
-            join(&mut self.mended, Stretch { from: at, to: at.advance(BLOCK_BYTES) });
+            join(&mut self.mended, LsnRange { from: at, to: at.advance(BLOCK_BYTES) });
         }
     }
 
@@ -207,7 +207,7 @@ fn segment_at(table: &Table, geometry: Geometry, at: Lsn) -> Segment {
 }
 
 /// Adds a stretch to others, and to the last of them if they meet.
-pub(crate) fn join(stretches: &mut Vec<Stretch>, next: Stretch) {
+pub(crate) fn join(stretches: &mut Vec<LsnRange>, next: LsnRange) {
     match stretches.last_mut() {
         Some(last) if last.to == next.from => last.to = next.to,
         _ => stretches.push(next),

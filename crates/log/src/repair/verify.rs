@@ -21,10 +21,10 @@ use crate::open::found::{Found, Met, OnDamage};
 use crate::open::load::load_table;
 use crate::open::recovery::{scan, segments_alone};
 use crate::outcome::Spoilt;
-use crate::range::Stretch;
+use crate::range::LsnRange;
 use crate::read::spans::SpanReader;
 use crate::segments::Table;
-use crate::segments::rebuild::{Judged, Mender};
+use crate::segments::reconstruct::{Judged, Mender};
 use crate::segments::segment::{Access, segment_name};
 
 /// How far a walk over a log has come.
@@ -61,7 +61,7 @@ pub struct Verified {
     /// What is damaged of what was acknowledged, in order.
     pub damaged: Vec<Damage>,
     /// What has been cut out of the log by earlier opens, and is missing since.
-    pub holes: Vec<Stretch>,
+    pub holes: Vec<LsnRange>,
     /// How the stripes are, if the log has parity.
     pub parity: Option<VerifiedParity>,
     /// Which of the two catalogues is not as it should be. The next open makes it again.
@@ -73,7 +73,7 @@ pub struct Verified {
 #[non_exhaustive]
 pub struct Damage {
     /// What is lost: frames; or blocks, where parity gives them back.
-    pub stretch: Stretch,
+    pub stretch: LsnRange,
     /// Where it begins.
     pub place: FilePlace,
     /// Whether parity gives all of it back.
@@ -163,7 +163,7 @@ pub(crate) fn located(
         }
         found => found?,
     };
-    let lost: Vec<Stretch> = found.lost.iter().map(|lost| lost.stretch).collect();
+    let lost: Vec<LsnRange> = found.lost.iter().map(|lost| lost.stretch).collect();
     match reader.unread_outside(&lost) {
         Some((at, error)) => Err(OpenError::Io(named(table, at, &error))),
         None => Ok(found),
@@ -183,7 +183,7 @@ fn summary(
         End::Corrupt { from, to } => (from, CheckVerdict::Corrupt { from, to }),
     };
     let first_damage = damaged.first().map(|damage| damage.stretch);
-    let corrupt = |stretch: Stretch| CheckVerdict::Corrupt { from: stretch.from, to: stretch.to };
+    let corrupt = |stretch: LsnRange| CheckVerdict::Corrupt { from: stretch.from, to: stretch.to };
     Verified {
         identity: table.catalogue.identity,
         frames: found.frames,
@@ -203,7 +203,7 @@ fn summary(
 
 /// What is lost and what parity gives back, in order of position.
 fn damages(table: &Table, reader: &SpanReader<'_>, found: &Found) -> Vec<Damage> {
-    let damage = |stretch: Stretch, mendable| {
+    let damage = |stretch: LsnRange, mendable| {
         let place = place_of(table, stretch.from).expect("only listed segments are read");
         Damage { stretch, place, mendable }
     };

@@ -29,7 +29,7 @@ use crate::format::buffer::Buffer;
 use crate::format::bytes::{array_at, u32_at, u64_at};
 use crate::format::catalogue::Catalogue;
 use crate::format::stripe::GROUP_BYTES;
-use crate::range::Stretch;
+use crate::range::LsnRange;
 use crate::segments::segment::Segment;
 
 mod groups;
@@ -124,8 +124,8 @@ impl Cut {
     }
 
     /// What is cut off.
-    pub(crate) fn stretch(&self) -> Stretch {
-        Stretch { from: self.from, to: self.to }
+    pub(crate) fn stretch(&self) -> LsnRange {
+        LsnRange { from: self.from, to: self.to }
     }
 
     /// Writes over what is cut off, and syncs. What lies in segments that are no longer there is

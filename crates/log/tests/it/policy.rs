@@ -2,7 +2,7 @@
 
 use holdfast_io::fake::FakeFiles;
 use holdfast_log::{
-    ConfigFault, CreateError, Log, LogConfig, Lsn, OpenError, Policy, Retention, Stretch, Verdict,
+    ConfigFault, CreateError, Log, LogConfig, Lsn, LsnRange, OpenError, Policy, Retention, Verdict,
 };
 
 use crate::device::{MOODS, fill, open, read};
@@ -170,7 +170,7 @@ fn a_log_that_is_whole_is_neither_mended_nor_cut() {
     {
         let (files, puts) = closed(config, 100 << 10);
         let (log, recovery) = open(&files, with(config, policy)).unwrap();
-        assert_eq!((recovery.lost, recovery.mended), (None::<Stretch>, vec![]));
+        assert_eq!((recovery.lost, recovery.mended), (None::<LsnRange>, vec![]));
         assert!(read(&log).0 == puts && recovery.released == Lsn(0));
     }
 }

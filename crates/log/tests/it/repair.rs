@@ -3,8 +3,8 @@
 use holdfast_io::Files;
 use holdfast_io::fake::{EIO, Effect, FakeFiles, Fault, Operation, is_power_cut};
 use holdfast_log::{
-    CheckVerdict, CreateError, Kind, Log, Lsn, OpenError, RepairError, RepairEvent, Repaired,
-    Stretch,
+    CheckVerdict, CreateError, Kind, Log, Lsn, LsnRange, OpenError, RepairError, RepairEvent,
+    Repaired,
 };
 
 use crate::device::{fill, new_log, open, read};
@@ -21,7 +21,7 @@ fn repaired(files: &FakeFiles) -> (FakeFiles, Repaired) {
 }
 
 /// The frames whose bytes lie in none of these stretches.
-fn but(puts: &[Put], lost: &[Stretch]) -> Vec<Put> {
+fn but(puts: &[Put], lost: &[LsnRange]) -> Vec<Put> {
     let is_lost = |put: &&Put| lost.iter().any(|lost| put.lsn < lost.to && lost.from < put.end);
     puts.iter().filter(|put| !is_lost(put)).cloned().collect()
 }
@@ -177,7 +177,7 @@ fn all_damage_is_named_not_only_the_first_and_progress_is_told() {
     assert_eq!((mendable[0], mendable[mendable.len() - 1]), (true, true), "{:?}", found.damaged);
     assert!(mendable.contains(&false));
     assert_eq!(found.damaged[0].place.offset, 4096 + 7 * BLOCK);
-    assert_eq!(found.damaged[0].stretch, Stretch { from: Lsn(7 * BLOCK), to: Lsn(8 * BLOCK) });
+    assert_eq!(found.damaged[0].stretch, LsnRange { from: Lsn(7 * BLOCK), to: Lsn(8 * BLOCK) });
     let parity = found.parity.unwrap();
     assert_eq!((parity.stripes, parity.damaged, parity.unprotected), (4, 3, 0));
     assert!(told.len() > 3 && told.is_sorted(), "{told:?}");

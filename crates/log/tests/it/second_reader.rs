@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use holdfast_io::{Files, OpenHow};
 use holdfast_io::fake::{Effect, FakeFiles, Fault, Mood, Operation};
+use holdfast_io::{Files, OpenHow};
 use holdfast_verifier::{Directory, Found, look};
 
 use crate::device::at_every_power_cut;

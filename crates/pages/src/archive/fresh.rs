@@ -12,7 +12,7 @@ mod reused;
 
 use std::sync::Arc;
 
-use crate::stream::places::FramePlace;
+use crate::stream::frame_index::FramePlace;
 use crate::stream::record::{Record, Records, parse};
 use crate::stream::rsn::{PageNumber, Rsn};
 use reused::{CHUNK_BYTES_MAX, Reused};

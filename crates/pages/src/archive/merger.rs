@@ -12,14 +12,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use holdfast_io::{Clock, Files};
 
 use crate::archive::Archive;
+use crate::archive::pruned_merge::PrunedMerge;
 use crate::archive::run::{RunFrames, RunWriter};
 use crate::archive::run_block::Compression;
 use crate::archive::run_format::RunSpan;
 use crate::archive::run_reader::{Run, RunScan};
-use crate::archive::trimmed::Trimmed;
 use crate::error::{MergeError, RunFault, RunPart};
 use crate::repair::view::Views;
-use crate::stream::places::FramePlace;
+use crate::stream::frame_index::FramePlace;
 use crate::stream::rsn::{PageNumber, Rsn};
 use crate::stream::tag::Tag;
 
@@ -92,9 +92,9 @@ struct Merging {
 }
 
 enum Stage {
-    Writing(Box<RunWriter<Arc<dyn Files>>>, Trimmed),
+    Writing(Box<RunWriter<Arc<dyn Files>>>, PrunedMerge),
     /// What was written, and is read back, beside what it was written from.
-    Reading(Arc<Run>, RunScan, Trimmed),
+    Reading(Arc<Run>, RunScan, PrunedMerge),
 }
 
 impl Merger {
@@ -236,7 +236,7 @@ impl Merger {
         let mut writer = Box::new(writer.map_err(MergeError::Write)?);
         writer.compress(self.compression);
         let trim_below = self.keep.from(archive, cleaned, self.clock.utc_ns());
-        let stage = Stage::Writing(writer, Trimmed::new(inputs, trim_below)?);
+        let stage = Stage::Writing(writer, PrunedMerge::new(inputs, trim_below)?);
         Ok(Merging { inputs: inputs.to_vec(), span, trim_below, stage })
     }
 
@@ -248,7 +248,7 @@ impl Merger {
                     Stage::Writing(writer, records)
                 } else {
                     self.finish(*writer, records.has_left_out(), &merging.inputs, merging.span)?;
-                    let records = Trimmed::new(&merging.inputs, merging.trim_below)?;
+                    let records = PrunedMerge::new(&merging.inputs, merging.trim_below)?;
                     self.reread(merging.span, records)?
                 }
             }
@@ -288,7 +288,7 @@ impl Merger {
     }
 
     /// Begins to read back what was written.
-    fn reread(&self, span: RunSpan, records: Trimmed) -> Result<Stage, MergeError> {
+    fn reread(&self, span: RunSpan, records: PrunedMerge) -> Result<Stage, MergeError> {
         let run = Run::open(&*self.files, span, self.tag).map(Arc::new);
         let opened = run.and_then(|run| Ok((run.scan(PageNumber(1))?, run)));
         let (scan, run) = opened.map_err(|fault| self.discard(span, fault))?;
@@ -336,7 +336,7 @@ fn inputs(
 /// Writes a stretch of records; false if these were all.
 fn write(
     writer: &mut RunWriter<Arc<dyn Files>>,
-    records: &mut Trimmed,
+    records: &mut PrunedMerge,
 ) -> Result<bool, MergeError> {
     let mut bytes = 0;
     while bytes < STEP_BYTES {
@@ -349,7 +349,7 @@ fn write(
 }
 
 /// Compares a stretch of what was written with what it was written from; false if that was all.
-fn compare(scan: &mut RunScan, records: &mut Trimmed, run: &Run) -> Result<bool, RunFault> {
+fn compare(scan: &mut RunScan, records: &mut PrunedMerge, run: &Run) -> Result<bool, RunFault> {
     let mut bytes = 0;
     while bytes < STEP_BYTES {
         let wanted = records.current();

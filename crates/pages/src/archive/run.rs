@@ -19,7 +19,7 @@ use crate::archive::run_format::{
     BLOOM, BlockPlace, CHECK_BYTES, FRAMES, Footer, HEAD, INDEX, PARTS, RunSpan, UNCOMPRESSED,
     check_of, put_entry, zigzag,
 };
-use crate::stream::places::FramePlace;
+use crate::stream::frame_index::FramePlace;
 use crate::stream::rsn::{PageNumber, Rsn};
 use crate::stream::tag::Tag;
 use crate::varint;

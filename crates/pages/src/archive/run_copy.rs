@@ -10,7 +10,7 @@ use holdfast_io::Files;
 use crate::archive::run::RunWriter;
 use crate::archive::run_reader::Run;
 use crate::error::RestoreError;
-use crate::stream::places::FramePlace;
+use crate::stream::frame_index::FramePlace;
 use crate::stream::rsn::{PageNumber, Rsn};
 use crate::stream::tag::Tag;
 

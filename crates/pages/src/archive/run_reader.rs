@@ -13,14 +13,14 @@ use holdfast_io::{Files, OpenFile, OpenHow};
 use holdfast_log::Lsn;
 
 use crate::archive::bloom::Bloom;
-use crate::archive::gathered::Gathered;
+use crate::archive::page_records::PageRecords;
 use crate::archive::run_block::Block;
 use crate::archive::run_format::{
     BLOOM, BlockPlace, CHECK_BYTES, FOOTER_BYTES, FRAMES, Footer, FooterFault, HEAD, INDEX,
     INDEX_ENTRY_BYTES, PARTS, RunSpan, VERSION, check_of, page_of, take_entry, unzigzag,
 };
 use crate::error::{RunFault, RunPart};
-use crate::stream::places::FramePlace;
+use crate::stream::frame_index::FramePlace;
 use crate::stream::record::Record;
 use crate::stream::rsn::{PageNumber, Rsn};
 use crate::stream::tag::Tag;
@@ -165,7 +165,7 @@ impl Run {
         page: PageNumber,
         above: Rsn,
         upto: Rsn,
-        into: &mut Gathered,
+        into: &mut PageRecords,
     ) -> Result<(), RunFault> {
         let directory = self.directory()?;
         if !directory.bloom.may_have(page) {

@@ -5,7 +5,7 @@ use holdfast_log::Lsn;
 
 use super::*;
 use crate::archive::run::RunWriter;
-use crate::stream::places::FramePlace;
+use crate::stream::frame_index::FramePlace;
 
 fn tag() -> Tag {
     Tag::of(b"a store in tests")

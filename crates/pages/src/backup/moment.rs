@@ -5,7 +5,7 @@
 
 use holdfast_log::Lsn;
 
-use crate::stream::places::FramePlace;
+use crate::stream::frame_index::FramePlace;
 use crate::stream::rsn::Rsn;
 
 /// Which moment is meant.

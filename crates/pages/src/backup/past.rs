@@ -10,7 +10,7 @@ use crate::archive::Archive;
 use crate::archive::run_reader::Run;
 use crate::backup::moment::{At, Moment};
 use crate::error::RestoreError;
-use crate::restart::fold::State;
+use crate::restart::analysis_state::State;
 use crate::stream::record::parse;
 use crate::stream::rsn::{PageNumber, Rsn};
 
@@ -100,7 +100,7 @@ fn fold(run: &Arc<Run>, from: Rsn, to: Rsn, state: &mut State) -> Result<(), Res
         let record = parse(rsn, &bytes[at..]).expect("a scan parses what it finds");
         // Checkpoints are left out of runs, and change nothing.
         state.skip_to(rsn);
-        state.take(&record).map_err(RestoreError::Fold)?;
+        state.take(&record).map_err(RestoreError::AnalysisState)?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use holdfast_io::Files;
 use crate::archive::Archive;
 use crate::archive::run_copy::copy_run;
 use crate::archive::run_format::RunSpan;
-use crate::backup::condensed::Condensed;
+use crate::backup::backup_run::BackupRun;
 use crate::backup::manifest::Manifest;
 use crate::backup::moment::{At, Moment};
 use crate::backup::past::state_at;
@@ -23,8 +23,8 @@ use crate::directories::{Directories, PAGES};
 use crate::error::{OpenArchiveError, RestoreError};
 use crate::page::page_file::PageFile;
 use crate::progress::Progress;
+use crate::restart::analysis_state::State;
 use crate::restart::bases::Bases;
-use crate::restart::fold::State;
 use crate::stream::rsn::Rsn;
 use crate::stream::tag::Tag;
 
@@ -49,7 +49,7 @@ pub fn restore(
     let state = state_at(&archive, moment.rsn)?.clean();
     if manifest.is_some() {
         let pages = PageFile::open(&*from.store, Path::new(PAGES), tag, SEGMENT_PAGES)?;
-        let condensed = Condensed { archive: &archive, pages: &pages, moment };
+        let condensed = BackupRun { archive: &archive, pages: &pages, moment };
         condensed.write(&state, &to.archive, tag, tell)?;
     } else {
         copy_runs(&archive, &state, &to.archive, tag, tell)?;

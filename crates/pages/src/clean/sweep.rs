@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use crate::archive::Archive;
 use crate::archive::fresh::Fresh;
-use crate::archive::gathered::Gathered;
 use crate::archive::merged::Merged;
+use crate::archive::page_records::PageRecords;
 use crate::archive::run_format::NO_PAGE;
 use crate::clean::order::Plan;
 use crate::error::RunFault;
@@ -27,7 +27,7 @@ pub(crate) struct Sweep {
     view: View,
     records: Merged,
     contents: Arc<dyn Contents>,
-    gathered: Gathered,
+    gathered: PageRecords,
     plan: Plan,
 }
 
@@ -74,7 +74,7 @@ impl Sweep {
     fn of(archive: Archive, records: Merged, contents: Arc<dyn Contents>, plan: Plan) -> Sweep {
         let end = archive.end().unwrap_or(Rsn::FIRST);
         let view = View::new(archive, Fresh::new(end));
-        Sweep { view, records, contents, gathered: Gathered::default(), plan }
+        Sweep { view, records, contents, gathered: PageRecords::default(), plan }
     }
 
     /// What is left out, and why.

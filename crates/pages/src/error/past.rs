@@ -9,8 +9,8 @@ use std::io;
 
 use super::{ArchiveError, FetchError, OpenArchiveError, RunFault, WritePagesError};
 use crate::backup::moment::Moment;
+use crate::restart::analysis_state::FoldFault;
 use crate::restart::checkpoint::StateFault;
-use crate::restart::fold::FoldFault;
 use crate::stream::rsn::PageNumber;
 
 /// Why the pages of a store were not made as they were at a moment.
@@ -44,7 +44,7 @@ pub enum RestoreError {
     /// The state that a run begins with is none. Choose a moment before it, or behind the next.
     State(StateFault),
     /// A record does not follow from those before it. As [`RestoreError::State`].
-    Fold(FoldFault),
+    AnalysisState(FoldFault),
     /// The machine did not read or write; make space, maybe, and try again.
     Io(io::Error),
     /// As [`RestoreError::Io`].
@@ -128,7 +128,7 @@ impl Display for RestoreError {
             Self::Open(error) => write!(out, "{error}"),
             Self::Archive(fault) => write!(out, "{fault}"),
             Self::State(fault) => write!(out, "the state of a run is none: {fault}"),
-            Self::Fold(fault) => write!(out, "the archive does not follow: {fault}"),
+            Self::AnalysisState(fault) => write!(out, "the archive does not follow: {fault}"),
             Self::Io(error) => write!(out, "restore failed; make space and try again: {error}"),
             Self::Pages(error) => write!(out, "{error}"),
         }

@@ -3,7 +3,7 @@
 //! Promise: a page that is other than its records say is told, with the first byte that differs.
 //! Never: repairs anything, or counts what it finds.
 
-use crate::archive::gathered::Gathered;
+use crate::archive::page_records::PageRecords;
 use crate::error::{CompareError, FetchError};
 use crate::page::{PAGE_HEAD_BYTES, Page};
 use crate::repair::fetch::Fetch;
@@ -55,7 +55,7 @@ impl Fetch {
         &self,
         number: PageNumber,
         page: &mut Page,
-        gathered: &mut Gathered,
+        gathered: &mut PageRecords,
     ) -> Result<Checked, FetchError> {
         let (known, read) = self.look(number, page)?;
         let fault = self.fault_of(number, read, page.rsn(), known.imaged)?;

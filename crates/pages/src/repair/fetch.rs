@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::archive::gathered::Gathered;
+use crate::archive::page_records::PageRecords;
 use crate::backup::restoring::Restoring;
 use crate::canary::{Invariant, Point, at, holds};
 use crate::error::{FetchError, ReadPageError, ReplayError};
@@ -35,7 +35,7 @@ pub struct Fetch {
     pub(crate) restoring: Arc<Restoring>,
     pub(crate) contents: Arc<dyn Contents>,
     /// Memory that is used again.
-    pub(crate) scratch: Mutex<Vec<Gathered>>,
+    pub(crate) scratch: Mutex<Vec<PageRecords>>,
     /// How many pages were had without a look at the device.
     pub(crate) elided: AtomicU64,
 }
@@ -139,7 +139,7 @@ impl Fetch {
         expected: Expected,
         fault: Option<FaultKind>,
         page: &mut Page,
-        gathered: &mut Gathered,
+        gathered: &mut PageRecords,
     ) -> Result<Fetched, FetchError> {
         if fault.is_some_and(|fault| fault != FaultKind::LostWrite) {
             page.clear();
@@ -194,7 +194,7 @@ impl Fetch {
         page: &mut Page,
         number: PageNumber,
         upto: Upto,
-        gathered: &mut Gathered,
+        gathered: &mut PageRecords,
     ) -> Result<Rsn, ReplayError> {
         replay(page, number, upto, &self.views.view(), &*self.contents, gathered)
     }
@@ -209,11 +209,11 @@ impl Fetch {
         Ok(known)
     }
 
-    pub(crate) fn take_scratch(&self) -> Gathered {
+    pub(crate) fn take_scratch(&self) -> PageRecords {
         self.scratch.lock().expect("nothing panics with memory").pop().unwrap_or_default()
     }
 
-    pub(crate) fn put_scratch(&self, gathered: Gathered) {
+    pub(crate) fn put_scratch(&self, gathered: PageRecords) {
         self.scratch.lock().expect("nothing panics with memory").push(gathered);
     }
 }

@@ -4,7 +4,7 @@
 //! why not; what it was built from does not matter.
 //! Never: reads or writes a page file; takes a page for right that has lost a record.
 
-use crate::archive::gathered::Gathered;
+use crate::archive::page_records::PageRecords;
 use crate::archive::run_format::page_of;
 use crate::error::ReplayError;
 use crate::page::Page;
@@ -22,7 +22,7 @@ pub enum Upto {
 }
 
 /// Brings page `number` from what it is, or from nothing, to a later record, and returns where it
-/// is then. `gathered` is memory that is used again.
+/// is then. `page_records` is memory that is used again.
 ///
 /// # Errors
 /// See [`ReplayError`]; the page may hold anything then.
@@ -35,7 +35,7 @@ pub fn replay(
     upto: Upto,
     view: &View,
     contents: &dyn Contents,
-    gathered: &mut Gathered,
+    gathered: &mut PageRecords,
 ) -> Result<Rsn, ReplayError> {
     let above = page.rsn();
     gathered.clear();
@@ -60,7 +60,7 @@ pub(crate) fn replay_fresh(
     wanted: Rsn,
     view: &View,
     contents: &dyn Contents,
-    gathered: &mut Gathered,
+    gathered: &mut PageRecords,
 ) -> bool {
     gathered.clear();
     let fresh = gather_fresh(number, Rsn::NONE, Upto::Record(wanted), view, gathered);
@@ -80,7 +80,7 @@ fn gather_fresh(
     above: Rsn,
     upto: Upto,
     view: &View,
-    gathered: &mut Gathered,
+    gathered: &mut PageRecords,
 ) -> Result<(), ReplayError> {
     let newest = match upto {
         Upto::Record(rsn) => rsn,
@@ -108,7 +108,7 @@ fn newest_of(number: PageNumber, view: &View) -> Rsn {
 pub(crate) fn newest_archived(
     number: PageNumber,
     view: &View,
-    gathered: &mut Gathered,
+    gathered: &mut PageRecords,
 ) -> Result<Rsn, ReplayError> {
     for run in view.archive().runs().iter().rev() {
         gathered.clear();
@@ -126,7 +126,7 @@ fn gather_archived(
     above: Rsn,
     upto: Upto,
     view: &View,
-    gathered: &mut Gathered,
+    gathered: &mut PageRecords,
 ) -> Result<(), ReplayError> {
     let upto = match upto {
         Upto::Record(rsn) => rsn,

@@ -15,7 +15,7 @@ use holdfast_io::{Files, OpenHow};
 
 use crate::canary::{Invariant, holds};
 use crate::error::{BaseFault, LoadError};
-use crate::restart::fold::State;
+use crate::restart::analysis_state::State;
 use crate::stream::rsn::Rsn;
 use crate::stream::tag::Tag;
 

@@ -6,7 +6,7 @@
 //! where it ends, or changes nothing; other bytes are a [`StateFault`].
 //! Never: decides when, or where the bytes go.
 
-use crate::restart::fold::State;
+use crate::restart::analysis_state::State;
 use crate::restart::stale::PAGES_MAX;
 use crate::restart::undo::Stack;
 use crate::stream::rsn::{PageNumber, Rsn, Slot};

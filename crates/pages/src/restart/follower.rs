@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::archive::fresh::Fresh;
 use crate::error::{CheckpointError, FollowError, StageError};
-use crate::restart::fold::State;
+use crate::restart::analysis_state::State;
 use crate::restart::stale::Stale;
 use crate::stream::record::{Records, What};
 use crate::stream::rsn::{PageNumber, Rsn, Slot};
@@ -150,7 +150,7 @@ impl Following {
             let record = record.map_err(FollowError::Record)?;
             let page = record.what.link().map(|link| link.page);
             let is_first = page.filter(|page| state.last(*page) < first);
-            state.take(&record).map_err(FollowError::Fold)?;
+            state.take(&record).map_err(FollowError::AnalysisState)?;
             fed.extend(is_first);
         }
         Ok(())

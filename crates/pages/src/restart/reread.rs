@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::error::RereadError;
-use crate::restart::fold::State;
+use crate::restart::analysis_state::State;
 use crate::restart::follower::put_difference;
 use crate::stream::Stream;
 use crate::stream::frame::Framed;
@@ -53,7 +53,7 @@ fn fold(state: &mut State, framed: &Framed<'_>) -> Result<(), RereadError> {
     for record in framed.records() {
         let record = record.map_err(RereadError::Record)?;
         if record.rsn >= state.at() {
-            state.take(&record).map_err(RereadError::Fold)?;
+            state.take(&record).map_err(RereadError::AnalysisState)?;
         }
     }
     Ok(())

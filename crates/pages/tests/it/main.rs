@@ -4,11 +4,11 @@
 
 mod analysis;
 mod archiving;
+mod backup_run;
 mod busy;
 mod canary;
 mod cleaning;
 mod comparing;
-mod condensed;
 mod faults;
 mod fetch;
 mod lives;

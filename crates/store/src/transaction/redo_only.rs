@@ -13,7 +13,7 @@ use crate::node::body::{Body, Spot};
 use crate::node::large::{LARGE_VALUE_BYTES_MAX, Large, Stored};
 use crate::restart::rollback::Savepoint;
 use crate::transaction_error::TransactionError;
-use crate::tree::{Together, Wanted};
+use crate::tree::{Wanted, WriteBatch};
 use crate::trees::named_tree::Tree;
 
 /// Bytes of a change besides its key and its value.
@@ -111,8 +111,8 @@ impl Transaction<'_> {
                 self.try_lock_gap(Name::of(tree, gap), Name::of(tree, key))
             })?;
             match together {
-                Together::Done { end, gone } => return Ok((end, gone)),
-                Together::Wait { tree, gap, key } => {
+                WriteBatch::Done { end, gone } => return Ok((end, gone)),
+                WriteBatch::Wait { tree, gap, key } => {
                     self.lock_gap(tree, &gap, &key)?;
                 }
             }

@@ -3,7 +3,7 @@
 //! Promise: what was cut off, mended or lost is said.
 //! Never: decides about it; the log's policy does.
 
-use holdfast_log::{Lsn, Spoilt, Stretch};
+use holdfast_log::{Lsn, LsnRange, Spoilt};
 
 /// What was found when a log was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,10 +20,10 @@ pub struct Recovery {
     pub bytes_scanned: u64,
     /// What the device had damaged and has been mended there from the parity, in order. Empty
     /// unless [`crate::Options::policy`] lets the log be mended.
-    pub mended: Vec<Stretch>,
+    pub mended: Vec<LsnRange>,
     /// What the log has lost, and what was behind that: it goes on there. None unless
     /// [`crate::Options::policy`] is to cut.
-    pub lost: Option<Stretch>,
+    pub lost: Option<LsnRange>,
     /// Which of the two catalogues was not as it should be, and has been made again.
     pub remade: Vec<Spoilt>,
 }

@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use holdfast_log::{FrameHeader, Log, Lsn, RepairEvent, Stretch, Verified, Walked};
+use holdfast_log::{FrameHeader, Log, Lsn, LsnRange, RepairEvent, Verified, Walked};
 
 use crate::error::{LabelFault, OpenError, RepairError};
 use crate::open::label::Label;
@@ -25,9 +25,9 @@ pub struct Repaired {
     /// The position at which it ends.
     pub end: Lsn,
     /// What parity gave back, in order.
-    pub mended: Vec<Stretch>,
+    pub mended: Vec<LsnRange>,
     /// What is lost, now or by an earlier cut, in order.
-    pub lost: Vec<Stretch>,
+    pub lost: Vec<LsnRange>,
     /// The sets among the lost whose beginning is whole, in order.
     pub broken: Vec<BrokenSet>,
     /// Whether files were missing, short or older than others, so that what is said of them was

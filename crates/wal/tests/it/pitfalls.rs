@@ -8,7 +8,7 @@ use holdfast_io::fake::{EIO, Effect, FakeFiles, Fault, Mood, Operation};
 use holdfast_io::{Files, OpenHow};
 use holdfast_wal::format::MessagePack;
 use holdfast_wal::{
-    CheckVerdict, Log, OpenError, Options, ReplayError, Scanned, Stretch, Ticket, verify_at,
+    CheckVerdict, Log, LsnRange, OpenError, Options, ReplayError, Scanned, Ticket, verify_at,
 };
 
 use crate::support::{SMALL, Work, new_log, open, place, records, work, works};
@@ -22,15 +22,15 @@ const WHOLE: Options = SMALL.with_scan(Scanned::Whole);
 
 /// A closed log of so many sets of one, of several segments if there are a thousand, and where
 /// they went.
-fn closed(count: u32) -> (FakeFiles, Vec<Stretch>) {
+fn closed(count: u32) -> (FakeFiles, Vec<LsnRange>) {
     let (files, log) = new_log(1);
     let sets = (0..count).map(|id| stretch(log.append(&work(id)).unwrap())).collect();
     log.close().unwrap();
     (files, sets)
 }
 
-fn stretch(ticket: Ticket<'_>) -> Stretch {
-    Stretch { from: ticket.lsn(), to: ticket.end() }
+fn stretch(ticket: Ticket<'_>) -> LsnRange {
+    LsnRange { from: ticket.lsn(), to: ticket.end() }
 }
 
 fn copy(files: &FakeFiles) -> FakeFiles {
@@ -121,7 +121,7 @@ fn pitfall_13_a_set_is_in_one_segment_and_there_as_a_whole_or_not_at_all() {
     let places: Vec<_> = sets.iter().map(|set| stretch(log.append_all(set).unwrap())).collect();
     log.close().unwrap();
     let segment = |position: u64| position / SEGMENT_BYTES;
-    let within = |place: &Stretch| segment(place.from.get()) == segment(place.to.get() - 1);
+    let within = |place: &LsnRange| segment(place.from.get()) == segment(place.to.get() - 1);
     assert!(places.iter().all(within));
     assert!(segment(places[399].from.get()) > 0, "there were borders to cross");
     drop(log);

@@ -14,7 +14,7 @@ use holdfast_machine::advice::cure;
 use holdfast_process::link;
 use holdfast_wal::format::Raw;
 use holdfast_wal::{
-    FileFault, LabelFault, Log, OpenError, Options, RecordType, Recovery, ReplayError, Stretch,
+    FileFault, LabelFault, Log, LsnRange, OpenError, Options, RecordType, Recovery, ReplayError,
 };
 use std::fmt::Display;
 use std::path::Path;
@@ -109,7 +109,7 @@ pub(super) fn replay_problem(doing: &str, directory: &Path, error: &ReplayError)
 }
 
 /// A stretch of a log, for programs.
-pub(super) fn stretch(stretch: &Stretch) -> serde_json::Value {
+pub(super) fn stretch(stretch: &LsnRange) -> serde_json::Value {
     serde_json::json!({ "from_lsn": stretch.from.get(), "to_lsn": stretch.to.get() })
 }
 

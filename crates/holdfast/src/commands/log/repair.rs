@@ -9,7 +9,7 @@ use super::opened::{open_problem, stretch, what};
 use crate::output::{Output, Progress};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
-use holdfast_wal::{BrokenSet, FileFault, OpenError, RepairError, Repaired, Stretch};
+use holdfast_wal::{BrokenSet, FileFault, LsnRange, OpenError, RepairError, Repaired};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -57,7 +57,7 @@ fn text(done: &Repaired, to: Option<&Path>) -> String {
         Some(to) => format!("{} frames are in the new log, {}\n", done.frames, to.display()),
         None => format!("{} frames can be saved; nothing was written\n", done.frames),
     };
-    let mut tell = |what: &str, stretches: &[Stretch]| {
+    let mut tell = |what: &str, stretches: &[LsnRange]| {
         for stretch in stretches {
             text += &format!("{what}: LSN {} to {}\n", stretch.from.get(), stretch.to.get());
         }
@@ -76,7 +76,7 @@ fn text(done: &Repaired, to: Option<&Path>) -> String {
 }
 
 fn json(done: &Repaired, is_dry: bool) -> Value {
-    let stretches = |stretches: &[Stretch]| stretches.iter().map(stretch).collect::<Vec<_>>();
+    let stretches = |stretches: &[LsnRange]| stretches.iter().map(stretch).collect::<Vec<_>>();
     let broken = |set: &BrokenSet| {
         let BrokenSet { lsn, records, readable, .. } = set;
         json!({ "lsn": lsn.get(), "records": records, "readable": readable })

@@ -6,7 +6,7 @@ use holdfast_io::fake::{EIO, ENOSPC, Effect, FakeFiles, Fault, Operation, Random
 use holdfast_log::Lsn;
 
 use super::*;
-use crate::archive::gathered::Gathered;
+use crate::archive::page_records::PageRecords;
 use crate::archive::run_format::{FOOTER_BYTES, NO_PAGE, VERSION};
 use crate::archive::run_reader::Run;
 use crate::error::{RunFault, RunPart};
@@ -93,7 +93,7 @@ fn read_all(files: &FakeFiles, sample: &Sample) -> Result<(), RunFault> {
 
 /// The records of a page that a run gives, encoded again.
 fn gathered(run: &Run, page: PageNumber, above: Rsn, upto: Rsn) -> Vec<Vec<u8>> {
-    let mut gathered = Gathered::default();
+    let mut gathered = PageRecords::default();
     run.gather(page, above, upto, &mut gathered).expect("the run is whole");
     let encoded = |record: crate::stream::record::Record<'_>| {
         let mut bytes = Vec::new();

@@ -13,7 +13,7 @@ use crate::archive::run_format::{RunSpan, page_of};
 use crate::archive::run_reader::Run;
 use crate::page::apply::tests::Counters;
 use crate::page::apply::{Applied, ApplyFault};
-use crate::stream::places::FramePlace;
+use crate::stream::frame_index::FramePlace;
 use crate::stream::record::{PageLink, Record, Records, What};
 use crate::stream::rsn::Slot;
 use crate::stream::tag::Tag;
@@ -113,7 +113,7 @@ fn put(random: &mut Random, at: PageLink, rsn: Rsn, out: &mut Vec<u8>) {
 }
 
 fn replayed(page: &mut Page, number: u64, upto: Upto, view: &View) -> Result<Rsn, ReplayError> {
-    replay(page, PageNumber(number), upto, view, &Counters, &mut Gathered::default())
+    replay(page, PageNumber(number), upto, view, &Counters, &mut PageRecords::default())
 }
 
 #[test]

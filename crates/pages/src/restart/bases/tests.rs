@@ -3,7 +3,7 @@
 use holdfast_io::fake::{EIO, Effect, FakeFiles, Fault, Mood, Operation};
 
 use super::*;
-use crate::restart::fold::tests::Life;
+use crate::restart::analysis_state::tests::Life;
 
 const IDENTITY: &[u8; 16] = b"a store in tests";
 

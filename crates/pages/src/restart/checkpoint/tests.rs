@@ -1,7 +1,7 @@
 //! A state and its differences survive as bytes; other bytes are refused.
 
 use super::*;
-use crate::restart::fold::tests::{Life, check};
+use crate::restart::analysis_state::tests::{Life, check};
 
 fn whole(state: &State) -> Vec<u8> {
     let mut bytes = Vec::new();

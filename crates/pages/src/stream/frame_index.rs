@@ -26,15 +26,15 @@ pub struct FramePlace {
 
 /// Frames that follow one another without a gap, in order.
 #[derive(Debug, Default)]
-pub(crate) struct Places(VecDeque<FramePlace>);
+pub(crate) struct FrameIndex(VecDeque<FramePlace>);
 
-impl Places {
+impl FrameIndex {
     /// These frames.
     ///
     /// # Panics
     /// If there is a gap between them, or behind them up to `end`.
-    pub(crate) fn new(frames: Vec<FramePlace>, end: Rsn) -> Places {
-        let mut places = Places::default();
+    pub(crate) fn new(frames: Vec<FramePlace>, end: Rsn) -> FrameIndex {
+        let mut places = FrameIndex::default();
         frames.into_iter().for_each(|place| places.push(place));
         assert!(places.end().is_none_or(|last| last == end), "the stream goes on where it ended");
         places

@@ -20,8 +20,8 @@ use crate::error::RestoreError;
 use crate::page::page_file::PageFile;
 use crate::page::{PAGE_BYTES, Page};
 use crate::progress::Progress;
-use crate::restart::fold::State;
-use crate::stream::places::FramePlace;
+use crate::restart::analysis_state::State;
+use crate::stream::frame_index::FramePlace;
 use crate::stream::record::What;
 use crate::stream::rsn::{PageNumber, Rsn};
 use crate::stream::tag::Tag;
@@ -33,7 +33,7 @@ const TELL_EVERY_PAGES: u64 = 64;
 type Writer = RunWriter<Arc<dyn Files>>;
 
 /// What a backup has, up to a moment.
-pub(crate) struct Condensed<'a> {
+pub(crate) struct BackupRun<'a> {
     /// Its runs. All of a page's records are there that stand behind its copy.
     pub(crate) archive: &'a Archive,
     /// Its pages.
@@ -42,7 +42,7 @@ pub(crate) struct Condensed<'a> {
     pub(crate) moment: Moment,
 }
 
-impl Condensed<'_> {
+impl BackupRun<'_> {
     /// Writes the run into the directory that `to` has. `state` is that of the moment.
     pub(crate) fn write(
         &self,

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Frames of ten records' bytes each, 100 bytes apart in the log.
-fn places() -> Places {
+fn places() -> FrameIndex {
     let frame = |at: u64| FramePlace {
         first: Rsn(at * 10),
         end: Rsn(at * 10 + 10),
@@ -11,7 +11,7 @@ fn places() -> Places {
         lsn_end: Lsn(at * 100 + 80),
         utc_ns: 0,
     };
-    Places::new((1..4).map(frame).collect(), Rsn(40))
+    FrameIndex::new((1..4).map(frame).collect(), Rsn(40))
 }
 
 #[test]
@@ -19,10 +19,10 @@ fn each_record_is_in_its_frame() {
     let places = places();
     let before = |upto| places.with_byte_before(Rsn(upto)).map(|place| place.first.get());
     assert_eq!([10, 11, 20, 21, 40].map(before), [10, 10, 10, 20, 30].map(Some));
-    assert_eq!((before(41), Places::default().with_byte_before(Rsn(1))), (None, None));
+    assert_eq!((before(41), FrameIndex::default().with_byte_before(Rsn(1))), (None, None));
     let start = |from| places.start_of(Rsn(from)).map(Lsn::get);
     assert_eq!([5, 10, 19, 20, 39, 40].map(start), [100, 100, 100, 200, 300, 380].map(Some));
-    assert_eq!(Places::default().start_of(Rsn(1)), None);
+    assert_eq!(FrameIndex::default().start_of(Rsn(1)), None);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::stream::record::What;
 use crate::stream::rsn::Rsn;
 
 /// Records that nobody has taken yet.
-pub(crate) struct Stage {
+pub(crate) struct AppendBuffer {
     staged: Mutex<Staged>,
     /// The most bytes that a group may have.
     group_bytes_max: u64,
@@ -60,11 +60,11 @@ pub(crate) struct TooLarge {
     pub(crate) bytes_max: u64,
 }
 
-impl Stage {
+impl AppendBuffer {
     /// An empty stage whose first record will stand at `next`.
-    pub(crate) fn new(next: Rsn, group_bytes_max: u64) -> Stage {
+    pub(crate) fn new(next: Rsn, group_bytes_max: u64) -> AppendBuffer {
         let staged = Staged { next, bytes: Vec::new(), ends: Vec::new() };
-        Stage { staged: Mutex::new(staged), group_bytes_max }
+        AppendBuffer { staged: Mutex::new(staged), group_bytes_max }
     }
 
     /// Where the next record will stand.
@@ -93,7 +93,7 @@ impl Stage {
     }
 
     /// Moves all that was put into `lot`, which is empty.
-    pub(crate) fn take(&self, lot: &mut Lot) {
+    pub(crate) fn take(&self, lot: &mut Reservation) {
         let mut staged = self.lock();
         lot.at = Rsn(staged.next.get() - staged.bytes.len() as u64);
         std::mem::swap(&mut lot.bytes, &mut staged.bytes);
@@ -101,13 +101,13 @@ impl Stage {
     }
 
     fn lock(&self) -> MutexGuard<'_, Staged> {
-        self.staged.lock().expect("nothing panics with the stage")
+        self.staged.lock().expect("nothing panics with the buffer")
     }
 }
 
 /// Records that were taken, on their way into frames.
 #[derive(Debug, Default)]
-pub(crate) struct Lot {
+pub(crate) struct Reservation {
     /// Where the first record stands that is in no frame yet.
     at: Rsn,
     /// How many bytes of records are in a frame already.
@@ -131,7 +131,7 @@ pub(crate) struct Cut<'a> {
     pub(crate) groups: usize,
 }
 
-impl Lot {
+impl Reservation {
     /// As many groups as fit into a frame, or none if there is nothing left.
     pub(crate) fn cut(&self, bytes_max: u64) -> Option<Cut<'_>> {
         let ends = &self.ends[self.groups_used..];

@@ -11,14 +11,14 @@ use crate::stream::rsn::Rsn;
 
 /// Records of one page.
 #[derive(Clone, Debug, Default)]
-pub struct Gathered {
+pub struct PageRecords {
     bytes: Vec<u8>,
     records: Vec<(Rsn, Range<usize>)>,
     /// Where the newest image or copy stands.
     image: Rsn,
 }
 
-impl Gathered {
+impl PageRecords {
     /// Forgets everything but the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();

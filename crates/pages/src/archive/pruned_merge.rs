@@ -16,7 +16,7 @@ use crate::stream::rsn::{PageNumber, Rsn};
 
 /// A walk through several runs at once, all records of it or what is left of them.
 #[derive(Debug)]
-pub(crate) struct Trimmed {
+pub(crate) struct PrunedMerge {
     records: Merged,
     /// Before this a page's records are left out if its image before this stands behind them.
     below: Rsn,
@@ -26,13 +26,13 @@ pub(crate) struct Trimmed {
     has_left_out: bool,
 }
 
-impl Trimmed {
+impl PrunedMerge {
     /// All records of these runs, without those before `below` that an image before it replaces,
     /// or that are about no page.
-    pub(crate) fn new(runs: &[Arc<Run>], below: Rsn) -> Result<Trimmed, RunFault> {
+    pub(crate) fn new(runs: &[Arc<Run>], below: Rsn) -> Result<PrunedMerge, RunFault> {
         let records = Merged::new(runs, PageNumber(1), Rsn::FIRST)?;
         let (kept, page) = (VecDeque::new(), PageNumber::NONE);
-        let mut trimmed = Trimmed { records, below, kept, page, has_left_out: false };
+        let mut trimmed = PrunedMerge { records, below, kept, page, has_left_out: false };
         trimmed.look_ahead()?;
         Ok(trimmed)
     }

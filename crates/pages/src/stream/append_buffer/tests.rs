@@ -7,12 +7,12 @@ use crate::stream::rsn::Slot;
 const RECORD: What<'static> = What::Commit(Slot(1));
 const BYTES_MAX: u64 = 12;
 
-fn stage() -> Stage {
-    Stage::new(Rsn(100), BYTES_MAX)
+fn stage() -> AppendBuffer {
+    AppendBuffer::new(Rsn(100), BYTES_MAX)
 }
 
 /// Puts a group of so many records.
-fn put(stage: &Stage, records: usize) -> Result<Rsn, TooLarge> {
+fn put(stage: &AppendBuffer, records: usize) -> Result<Rsn, TooLarge> {
     stage.append(&mut |group| {
         for _ in 0..records {
             group.put(&RECORD);
@@ -21,8 +21,8 @@ fn put(stage: &Stage, records: usize) -> Result<Rsn, TooLarge> {
 }
 
 /// Where the frames begin and end that all that can be taken goes into.
-fn frames(stage: &Stage) -> Vec<(u64, u64)> {
-    let (mut lot, mut frames) = (Lot::default(), Vec::new());
+fn frames(stage: &AppendBuffer) -> Vec<(u64, u64)> {
+    let (mut lot, mut frames) = (Reservation::default(), Vec::new());
     stage.take(&mut lot);
     while let Some(Cut { first, end, groups, bytes }) = lot.cut(BYTES_MAX) {
         assert_eq!(bytes.len() as u64, end.since(first));

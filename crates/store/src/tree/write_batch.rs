@@ -33,7 +33,7 @@ pub(crate) struct Wanted<'w> {
 
 /// What became of changes.
 #[derive(Debug)]
-pub(crate) enum Together {
+pub(crate) enum WriteBatch {
     /// All are made.
     Done {
         /// Where their records end.
@@ -48,7 +48,7 @@ pub(crate) enum Together {
 
 /// How an attempt ended.
 enum Attempt {
-    Over(Together),
+    Over(WriteBatch),
     /// This tree is a leaf alone, and too full.
     Grow(PageNumber),
     /// A leaf had no latch to give, or has changed meanwhile.
@@ -109,7 +109,7 @@ impl<'a, B: Below> Trees<'a, B> {
         &self,
         wanted: &[Wanted<'_>],
         mut has_gap: impl FnMut(PageNumber, &[u8], &[u8]) -> bool,
-    ) -> Result<Together, TreeError<B::Error>> {
+    ) -> Result<WriteBatch, TreeError<B::Error>> {
         let any = self.tree(wanted.first().map_or(NAMES_ROOT, |first| first.tree));
         let (mut busy, mut parted) = (None, Parted::new());
         for _ in 0..TRIES_MAX {
@@ -146,10 +146,10 @@ impl<'a, B: Below> Trees<'a, B> {
             *parted = plan.parted();
             made = plan.put().map(|end| {
                 let gone = std::mem::take(&mut plan.gone);
-                Some(Attempt::Over(Together::Done { end, gone }))
+                Some(Attempt::Over(WriteBatch::Done { end, gone }))
             });
         }
-        let is_done = matches!(made, Ok(Some(Attempt::Over(Together::Done { .. }))));
+        let is_done = matches!(made, Ok(Some(Attempt::Over(WriteBatch::Done { .. }))));
         if !is_done {
             parted.clear();
             plan.take_back();
@@ -270,7 +270,7 @@ impl<'a, B: Below> Plan<'_, 'a, B> {
                 Step::Room => self.split(*at, wanted.key)?,
                 Step::Wait(gap) => {
                     let key = wanted.key.to_vec();
-                    return Ok(Some(Attempt::Over(Together::Wait { tree, gap, key })));
+                    return Ok(Some(Attempt::Over(WriteBatch::Wait { tree, gap, key })));
                 }
             }
         }

@@ -5,7 +5,7 @@ use crate::archive::run_format::page_of;
 use crate::repair::replay::tests::Sample;
 
 fn places(runs: &[Arc<Run>], below: Rsn) -> (Vec<(PageNumber, Rsn)>, bool) {
-    let mut walk = Trimmed::new(runs, below).expect("it is whole");
+    let mut walk = PrunedMerge::new(runs, below).expect("it is whole");
     let mut places = Vec::new();
     while let Some(entry) = walk.current() {
         places.push((entry.page, entry.rsn));
