@@ -1,7 +1,7 @@
 //! The segments of a log as one long row of bytes, with what an open would put over them.
 //!
-//! Promise: a position is read from the file that the catalogue lists for it, if that file says that
-//! it is this segment of this log.
+//! Promise: a position is read from the file that the catalogue lists for it, if that file says
+//! that it is this segment of this log.
 //! Never: reads where there is nothing of the log.
 
 use std::collections::BTreeMap;
