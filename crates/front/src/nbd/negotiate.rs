@@ -110,15 +110,15 @@ impl<'e> Negotiation<'e> {
         let Some(data) = rest.get(..head.data_bytes as usize) else {
             return Step::Needs(wire::OPTION_HEAD_BYTES + head.data_bytes as usize);
         };
-        let Some(haggle) = parse::negotiate(head.option, data) else {
+        let Some(asked) = parse::negotiate(head.option, data) else {
             complaints.say(format_args!("option {} is malformed", head.option));
             refuse(out, head.option, option_reply::ERR_INVALID);
             return Step::Used(wire::OPTION_HEAD_BYTES + data.len());
         };
         if self.security == Security::Wanted {
-            return self.secure(head, haggle, out);
+            return self.secure(head, asked, out);
         }
-        match self.answer(head.option, haggle, out, complaints) {
+        match self.answer(head.option, asked, out, complaints) {
             Ok(()) => Step::Used(wire::OPTION_HEAD_BYTES + data.len()),
             Err(over) => Step::Over(over),
         }
@@ -128,11 +128,11 @@ impl<'e> Negotiation<'e> {
     fn secure(
         &mut self,
         head: parse::OptionHead,
-        haggle: Negotiated<'_>,
+        asked: Negotiated<'_>,
         out: &mut Replies,
     ) -> Step {
         let used = wire::OPTION_HEAD_BYTES + head.data_bytes as usize;
-        match haggle {
+        match asked {
             Negotiated::StartTls => {
                 reply::acknowledge(out, head.option);
                 (self.structured, self.context) = (false, None);
@@ -161,11 +161,11 @@ impl<'e> Negotiation<'e> {
     fn answer(
         &mut self,
         option: u32,
-        haggle: Negotiated<'_>,
+        asked: Negotiated<'_>,
         out: &mut Replies,
         complaints: &mut Complaints,
     ) -> Result<(), Over> {
-        match haggle {
+        match asked {
             Negotiated::ExportName(name) => {
                 let export = self.find(name).ok_or(Over::Fault(Fault::NoSuchExport))?;
                 let flags = flags(export, self.structured);
