@@ -33,7 +33,7 @@ install: build
 deb: build
 	$(HOLDFAST) manual target/manual
 	command -v cargo-deb >/dev/null || $(CARGO) install cargo-deb --locked --version 3.8.0
-	$(CARGO) deb --package holdfast --no-build
+	$(CARGO) deb --quiet --package holdfast --no-build
 
 test:
 	scripts/setup
