@@ -47,6 +47,18 @@ pub fn ask<T: Send + 'static>(
     answer.recv_timeout(PATIENCE).map_err(|_| asked.elapsed())
 }
 
+/// Does what may never come to an end. `None` if it has not in so long.
+pub fn within<T: Send + 'static>(
+    patience: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (answers, answer) = mpsc::channel();
+    beside("looks", move |_| {
+        let _nobody_waits = answers.send(work());
+    });
+    answer.recv_timeout(patience).ok()
+}
+
 /// That a disk does not answer, for how long, and whose it is.
 pub fn silent(whose: &str, path: &Path, time: Duration) -> Standstill {
     Standstill::new(format!("{whose} disk does not answer: {}", path.display()), time)

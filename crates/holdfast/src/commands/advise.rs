@@ -9,11 +9,15 @@ use holdfast_config::claims::{Facts, Failure, Memory, PowerSource, Storage, Verd
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes::rounded;
+use holdfast_machine::bounded;
 use holdfast_machine::disks::{self, Disk, Kept};
 use holdfast_machine::found::storage_at;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+/// How long a disk may take with all that is asked of it. One that is only slow takes less.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// A log on another disk is worth its trouble from here on.
 const WORTH: f64 = 2.0;
 
@@ -48,39 +52,57 @@ struct Gain {
 
 /// Measures the disks of these directories, or all, and says where logs belong.
 pub(crate) fn advise(directories: &[PathBuf], output: Output) -> Outcome<()> {
-    if let Some(other) = directories.iter().find(|it| !it.is_dir()) {
-        let what = format!("measuring the disk of {}", other.display());
-        return Err(Problem::new(Exit::Usage, what, "it is no directory", "name directories"));
-    }
-    let disks = match directories {
-        [] => disks::all(),
-        named => named.iter().map(|it| disks::of(it)).collect(),
+    let mut progress = Progress::new();
+    let measured = match directories {
+        [] => disks::all().into_iter().map(|disk| Measured::of(disk, &mut progress)).collect(),
+        named => {
+            named.iter().map(|it| named_one(it, &mut progress)).collect::<Outcome<Vec<_>>>()?
+        }
     };
-    if disks.is_empty() {
+    drop(progress);
+    if measured.is_empty() {
         let why = "no file system here is on a device that the kernel tells of";
         let remedy = "name directories: `holdfast advise DIR`";
         return Err(Problem::new(Exit::Failed, "looking for disks", why, remedy));
     }
-    let mut progress = Progress::new();
-    let measured = disks.into_iter().map(|disk| Measured::of(disk, &mut progress)).collect();
-    drop(progress);
     let advice = Advice::from(measured);
     output.result(&advice, &advice.text());
     Ok(())
 }
 
+/// Measures the disk of a directory that somebody has named.
+fn named_one(directory: &Path, progress: &mut Progress) -> Outcome<Measured> {
+    let named = directory.to_owned();
+    let found = bounded::within(PATIENCE, move || named.is_dir().then(|| disks::of(&named)));
+    let nowhere = || Disk { at: directory.to_owned(), kind: String::new(), device: String::new() };
+    match found {
+        Some(Some(disk)) => Ok(Measured::of(disk, progress)),
+        Some(None) => {
+            let what = format!("measuring the disk of {}", directory.display());
+            Err(Problem::new(Exit::Usage, what, "it is no directory", "name directories"))
+        }
+        None => Ok(Measured { disk: nowhere(), kept: None, objection: Some(silent()) }),
+    }
+}
+
+fn silent() -> String {
+    format!("not measured: no answer in {} s", PATIENCE.as_secs())
+}
+
 impl Measured {
     fn of(disk: Disk, progress: &mut Progress) -> Measured {
         progress.say(&format!("measuring {}", disk.at.display()));
-        let (kept, why_not) = match disks::measure(&disk.at) {
-            Ok(kept) => (Some(kept), None),
-            Err(error) => (None, Some(format!("not measured: {error}"))),
+        let at = disk.at.clone();
+        let seen = bounded::within(PATIENCE, move || (disks::measure(&at), storage_at(&at)));
+        let (kept, why_not) = match seen {
+            Some((Ok(kept), Storage::Disk)) => (Some(kept), None),
+            Some((Ok(kept), Storage::Ram(what))) => {
+                (Some(kept), Some(format!("{what}, which is RAM: no place for a log")))
+            }
+            Some((Err(error), _)) => (None, Some(format!("not measured: {error}"))),
+            None => (None, Some(silent())),
         };
-        let ram = match storage_at(&disk.at) {
-            Storage::Ram(what) => Some(format!("{what}, which is RAM: no place for a log")),
-            Storage::Disk => None,
-        };
-        Measured { disk, kept, objection: why_not.or(ram) }
+        Measured { disk, kept, objection: why_not }
     }
 
     /// How long a write waits there, if a log may be there.
