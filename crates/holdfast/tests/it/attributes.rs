@@ -4,7 +4,7 @@ use crate::fixture::{Ended, Fixture, NAME, kill};
 use crate::seeds::{Random, for_seeds};
 use rustix::process::Signal;
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -177,22 +177,4 @@ fn programs_that_make_small_changes_do_not_notice_that_front_ends_are_killed() {
         fixture.holdfast(&["umount", NAME]).succeeded();
         assert_eq!(told(&fixture.home(), None), told(&bare, None), "seed {seed}, given back");
     });
-}
-
-#[test]
-fn a_link_that_is_looked_at_was_last_read_at_home_when_programs_say() {
-    let mut fixture = Fixture::made();
-    let link = fixture.home().join("link");
-    std::os::unix::fs::symlink("nowhere", &link).unwrap();
-    let old = Command::new("touch").args(["-hd", "2001-02-03 04:05:06"]).arg(&link).status();
-    assert!(old.unwrap().success());
-    let read_s = |link: &Path| link.symlink_metadata().unwrap().atime();
-    let before_s = read_s(&link);
-    fixture.serve();
-    let seen = fixture.mount().join("link");
-    assert_eq!(read_s(&seen), before_s);
-    assert_eq!(fs::read_link(&seen).unwrap(), Path::new("nowhere"));
-    assert_eq!(read_s(&seen), before_s);
-    fixture.holdfast(&["umount", NAME]).succeeded();
-    assert_eq!(read_s(&link), before_s);
 }

@@ -8,8 +8,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, RawDir, Stat, Timespec, Timestamps, UTIME_OMIT, chmodat,
-    chownat, fstat, fsync, ioctl_getflags, open, openat, readlinkat, utimensat,
+    AtFlags, CWD, FileType, Mode, OFlags, RawDir, chmodat, chownat, fstat, fsync, ioctl_getflags,
+    open, openat, readlinkat, utimensat,
 };
 use rustix::io::Errno;
 
@@ -173,23 +173,12 @@ impl Held for RealHeld {
         Ok(entries)
     }
 
-    /// No flag keeps a link from noting that it was read: it is told when that was before.
     fn read_link(&self) -> io::Result<Vec<u8>> {
-        let last_read = |it: &Stat| (it.st_atime, it.st_atime_nsec);
-        let before = last_read(&fstat(&self.fd)?);
-        let target = match readlinkat(&self.fd, "", Vec::new()) {
+        match readlinkat(&self.fd, "", Vec::new()) {
             // What is no link has no target under the empty name.
-            Err(Errno::NOENT) => return Err(Errno::INVAL.into()),
-            target => target?,
-        };
-        if last_read(&fstat(&self.fd)?) != before {
-            let last_access = Timespec { tv_sec: before.0, tv_nsec: before.1.cast_signed() };
-            let last_modification = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
-            // Who may not set it has read it all the same.
-            let times = Timestamps { last_access, last_modification };
-            let _ = utimensat(&self.fd, "", &times, AtFlags::EMPTY_PATH);
+            Err(Errno::NOENT) => Err(Errno::INVAL.into()),
+            target => Ok(target?.into_bytes()),
         }
-        Ok(target.into_bytes())
     }
 
     fn sync_dir(&self) -> io::Result<()> {

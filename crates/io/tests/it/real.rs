@@ -4,6 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::time::Duration;
 
 use holdfast_io::real::{RealClock, RealEntropy, RealFiles};
 use holdfast_io::{Clock, Entropy, Files, Kind, OpenHow};
@@ -28,6 +29,31 @@ fn modes_are_exact_whatever_the_umask_is() {
     assert_eq!(files.metadata(Path::new("d")).unwrap().mode, 0o1777);
     assert_eq!(files.metadata(Path::new("p")).unwrap().mode, 0o666);
     assert_eq!(files.metadata(Path::new("f")).unwrap().mode, 0o666);
+}
+
+/// Whoever looks for what others changed goes by the time of the change.
+#[test]
+fn what_is_only_read_has_not_changed() {
+    let (dir, files) = root();
+    symlink("nowhere", dir.path().join("link")).unwrap();
+    fs::write(dir.path().join("file"), "read").unwrap();
+    fs::create_dir(dir.path().join("directory")).unwrap();
+    let last_read = std::process::Command::new("touch")
+        .args(["--no-dereference", "--date=2001-02-03", "link", "file", "directory"])
+        .current_dir(dir.path())
+        .status();
+    assert!(last_read.unwrap().success());
+    let changed = || {
+        let of = |name: &str| files.metadata(Path::new(name)).unwrap().changed_ns;
+        ["link", "file", "directory"].map(of)
+    };
+    let before = changed();
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(files.hold(Path::new("link")).unwrap().read_link().unwrap(), b"nowhere");
+    assert_eq!(files.read_link(Path::new("link")).unwrap(), b"nowhere");
+    files.open(Path::new("file"), OpenHow::default()).unwrap().read_at(&mut [0; 4], 0).unwrap();
+    files.read_dir(Path::new("directory")).unwrap();
+    assert_eq!(changed(), before);
 }
 
 #[test]
