@@ -122,8 +122,8 @@ pub(crate) enum Command {
     /// Measure how long a commit waits for each disk here, and say where logs belong.
     ///
     /// On each file system that is on a device, up to 300 blocks are written into a file without a
-    /// name, one after the other, each until the disk has it: two seconds at the most. Nothing is
-    /// changed, and no configuration is needed.
+    /// name, one after the other, each until the disk has it, for two seconds at the most; what
+    /// does not answer in ten is told. Nothing is changed, and no configuration is needed.
     Advise {
         /// Directories whose disks are measured [default: one on each disk].
         #[arg(value_name = "DIR")]

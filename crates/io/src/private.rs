@@ -89,14 +89,22 @@ pub fn create(path: &Path) -> io::Result<File> {
 }
 
 /// Makes a file without a name, to write and read, on the disk that a directory is on. It is gone
-/// with its last descriptor, whatever ends the process.
+/// with its last descriptor, whatever ends the process. On a file system without such files it has
+/// a name for a moment.
 ///
 /// # Errors
-/// As the system says: file systems without such files say `Unsupported`, or that it is a
-/// directory.
+/// As the system says.
 pub fn nameless_file(directory: &Path) -> io::Result<File> {
     let (folder, flags) = (Folder::find(directory)?, OFlags::RDWR | OFlags::CLOEXEC);
-    Ok(openat(folder.fd(), ".", flags | OFlags::TMPFILE, OWN)?.into())
+    match openat(folder.fd(), ".", flags | OFlags::TMPFILE, OWN) {
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOSYS) => {}
+        made => return Ok(made?.into()),
+    }
+    let name = format!(".holdfast-{}", std::process::id());
+    let new = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+    let file = openat(folder.fd(), &*name, new, OWN)?;
+    unlinkat(folder.fd(), &*name, AtFlags::empty())?;
+    Ok(file.into())
 }
 
 /// Opens a file for a lock, or makes it. True if its mode let others open it and no longer does.

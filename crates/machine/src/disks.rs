@@ -2,14 +2,14 @@
 //!
 //! Promise: one entry a file system that the kernel has on a device; what is measured is what a log
 //! does on it: a block is written over one that is there, and the disk has it before the next.
-//! Never: leaves a name behind, whatever ends it; measures what another process or a network
+//! Never: leaves a name behind; measures what another process or a network
 //! serves, unless it is named.
 
 use crate::mounts::{Mount, all_mounts, leads_to};
 use holdfast_io::private;
 use rustix::fs::statvfs;
 use rustix::io::{ReadWriteFlags, pwritev2};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
@@ -33,11 +33,20 @@ const UNFIT: [&str; 6] = ["iso9660", "squashfs", "erofs", "udf", "vfat", "exfat"
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Disk {
     /// Where it is mounted: the shortest path of several.
+    #[serde(serialize_with = "as_text")]
     pub at: PathBuf,
     /// `ext4`, for instance.
     pub kind: String,
     /// The device, as it was called when it was mounted.
     pub device: String,
+}
+
+/// A path as JSON, which has text alone.
+///
+/// # Errors
+/// None of its own.
+pub fn as_text<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(&path.display())
 }
 
 /// How long writes took that waited for a disk.
@@ -86,7 +95,7 @@ fn among(mounts: Vec<Mount>) -> Vec<Disk> {
 /// Writes into a file without a name in this directory, and waits for the disk each time.
 ///
 /// # Errors
-/// As the system says: the file system is read-only or full, or has no files without names.
+/// As the system says: the file system is read-only or full.
 pub fn measure(directory: &Path) -> io::Result<Kept> {
     let mut file = private::nameless_file(directory)?;
     // Room that is given while it is measured would be waited for as well.

@@ -14,7 +14,8 @@ use holdfast_verifier::{Directory, Found, look};
 const DAMAGED: u8 = 6;
 
 fn main() -> ExitCode {
-    let Some(directory) = env::args_os().nth(1) else {
+    let named = env::args_os().nth(1).filter(|it| !it.as_encoded_bytes().starts_with(b"-"));
+    let Some(directory) = named else {
         let _unwritable = writeln!(io::stderr(), "usage: holdfast-verifier DIR");
         return ExitCode::from(2);
     };

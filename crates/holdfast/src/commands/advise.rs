@@ -9,10 +9,11 @@ use holdfast_config::claims::{Facts, Failure, Memory, PowerSource, Storage, Verd
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes::rounded;
+use holdfast_io::Shown;
 use holdfast_machine::bounded;
 use holdfast_machine::disks::{self, Disk, Kept};
 use holdfast_machine::found::storage_at;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ const WORTH: f64 = 2.0;
 struct Advice {
     disks: Vec<Measured>,
     /// Where logs belong, if any disk can have them.
+    #[serde(serialize_with = "place")]
     logs_on: Option<PathBuf>,
     /// Those whose commits would wait less with their log there, and how many times less.
     gains: Vec<Gain>,
@@ -46,8 +48,14 @@ struct Measured {
 
 #[derive(Debug, Serialize)]
 struct Gain {
+    #[serde(serialize_with = "disks::as_text")]
     at: PathBuf,
     times: f64,
+}
+
+/// A path as JSON, or none.
+fn place<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
+    path.as_ref().map(|it| it.display().to_string()).serialize(to)
 }
 
 /// Measures the disks of these directories, or all, and says where logs belong.
@@ -91,7 +99,7 @@ fn silent() -> String {
 
 impl Measured {
     fn of(disk: Disk, progress: &mut Progress) -> Measured {
-        progress.say(&format!("measuring {}", disk.at.display()));
+        progress.say(&format!("measuring {}", shown(&disk.at)));
         let at = disk.at.clone();
         let seen = bounded::within(PATIENCE, move || (disks::measure(&at), storage_at(&at)));
         let (kept, why_not) = match seen {
@@ -118,7 +126,7 @@ impl Measured {
             format!("{median}, at worst {worst}, of {writes}; {} free", rounded(free_bytes))
         });
         let said = [figures, self.objection.clone()].into_iter().flatten().collect::<Vec<_>>();
-        let at = at.display().to_string();
+        let (at, device) = (shown(at), Shown::name(device));
         format!("  {at:<width$}  {kind} on {device}: {}\n", said.join("; "))
     }
 }
@@ -144,7 +152,7 @@ impl Advice {
     }
 
     fn text(&self) -> String {
-        let width = self.disks.iter().map(|it| it.disk.at.display().to_string().len()).max();
+        let width = self.disks.iter().map(|it| shown(&it.disk.at).len()).max();
         let width = width.unwrap_or_default();
         let mut text = "how long a write of 4 KiB waits until its disk has it:\n".to_owned();
         self.disks.iter().for_each(|it| text += &it.line(width));
@@ -153,12 +161,23 @@ impl Advice {
 
     fn about_disks(&self) -> String {
         let Some(best) = &self.logs_on else {
-            return "no disk here can have a log\n".to_owned();
+            return match self.disks.iter().any(|it| it.kept.is_some()) {
+                true => "no disk here can have a log\n".to_owned(),
+                false => "nothing here could be measured, so nothing is known of it\n".to_owned(),
+            };
         };
-        let at = best.display();
+        let at = shown(best);
+        let compared = self.disks.iter().filter(|it| it.wait_us().is_some()).count();
+        if compared == 1 {
+            return format!(
+                "{at} alone could be measured; with the default must_survive a commit of what is \
+                 there waits as long\nas without a volume, and one of what is on a slower disk \
+                 waits less with its log there\n"
+            );
+        }
         if self.gains.is_empty() {
             return format!(
-                "no disk here answers in less than half the time of another: with the default \
+                "none of these answers in less than half the time of another: with the default \
                  must_survive a commit\nwaits as long as without a volume, wherever its log is \
                  ({at} is as good as any);\na small disk that answers sooner, for logs alone, \
                  changes that\n"
@@ -167,7 +186,7 @@ impl Advice {
         let lines = self.gains.iter().map(|gain| {
             format!(
                 "a commit of what is on {} waits {:.1} times less with its log on {at}\n",
-                gain.at.display(),
+                shown(&gain.at),
                 gain.times
             )
         });
@@ -200,6 +219,11 @@ impl Advice {
 fn log_on(at: &Path) -> PathBuf {
     let usual = disks::of(Path::new("/var/lib"));
     if usual.device == disks::of(at).device { usual.at } else { at.to_owned() }
+}
+
+/// A path in a line for people.
+fn shown(path: &Path) -> String {
+    Shown::name(&path.display().to_string()).to_string()
 }
 
 fn milliseconds(us: f64) -> String {

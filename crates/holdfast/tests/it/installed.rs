@@ -25,12 +25,25 @@ fn every_command_has_a_page_and_shells_complete_them() {
     }
 }
 
-/// Installs below a folder.
-fn install(root: &Path) {
+/// Installs below a folder; whether that was done.
+fn installs(root: &Path, prefix: &str) -> bool {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/install");
     let binary = env!("CARGO_BIN_EXE_holdfast");
-    let ended = Command::new(script).arg(root).arg("/opt/holdfast").arg(binary).status().unwrap();
-    assert!(ended.success());
+    Command::new(script).arg(root).arg(prefix).arg(binary).status().unwrap().success()
+}
+
+fn install(root: &Path) {
+    assert!(installs(root, "/opt/holdfast"));
+}
+
+#[test]
+fn a_prefix_that_would_mean_something_else_in_a_unit_is_refused_before_anything_is_put_anywhere() {
+    let fixture = Fixture::new();
+    let root = fixture.path("root");
+    for prefix in ["/opt/a&b", "/opt/a#b", "/opt/a b", "/opt/100%n", "relative", "/opt/a\\1b"] {
+        assert!(!installs(&root, prefix), "{prefix}");
+    }
+    assert!(!root.exists());
 }
 
 #[test]

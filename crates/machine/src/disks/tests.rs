@@ -13,6 +13,7 @@ fn mount(device: &str, point: &str, kind: &str, source: &str) -> Mount {
         kind: kind.to_owned(),
         source: source.to_owned(),
         layers: Vec::new(),
+        is_volatile: false,
     }
 }
 

@@ -1,10 +1,11 @@
 //! What a log, a home or a store is kept on: a disk, or RAM that is called one.
 //!
 //! Promise: what the kernel says is in RAM is not taken for a disk: a tmpfs or ramfs, a RAM disk,
-//! compressed or not, and loop devices, partitions and mapped devices over any of these.
-//! Never: asks a file system, which may hang; looks below an overlay, or through a network.
+//! compressed or not, and loop devices, partitions, mapped devices and overlays over any of these.
+//! Never: asks a file system, which may hang; looks through a network, or for the directories of an
+//! overlay under other names than those that whoever mounted it had for them.
 
-use crate::mounts::all_mounts;
+use crate::mounts::{Mount, all_mounts};
 use crate::unasked;
 use holdfast_config::claims::Storage;
 use rustix::fs::{FileType, major, makedev, minor};
@@ -42,8 +43,22 @@ fn ram_behind(path: &Path, deep: u32) -> Option<String> {
     };
     let number = format!("{}:{}", major(device), minor(device));
     let mount = all_mounts().into_iter().find(|mount| mount.device == number);
+    if let Some(overlay) = mount.as_ref().filter(|it| it.kind == "overlay") {
+        return ram_below(overlay, deep);
+    }
     let kind = mount.map(|mount| mount.kind).filter(|kind| RAM_KINDS.contains(&&**kind));
     kind.or_else(|| ram_device(&Path::new(DEVICES).join("dev/block").join(number), deep))
+}
+
+/// What kind of RAM an overlay is made of, if any of its directories is. One that is volatile keeps
+/// nothing when it is asked to.
+fn ram_below(overlay: &Mount, deep: u32) -> Option<String> {
+    if overlay.is_volatile {
+        return Some("volatile overlay".to_owned());
+    }
+    let deep = deep.checked_sub(1)?;
+    let below = overlay.layers.iter().find_map(|layer| ram_behind(layer, deep))?;
+    Some(format!("overlay over a {below}"))
 }
 
 /// What kind of RAM a block device is, if it is, by where the kernel tells of it.

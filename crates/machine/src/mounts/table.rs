@@ -34,6 +34,8 @@ pub struct Mount {
     pub source: String,
     /// The directories that an overlay is made of, by the names that they had for who mounted it.
     pub layers: Vec<PathBuf>,
+    /// An overlay whose syncs do nothing.
+    pub is_volatile: bool,
 }
 
 impl Mount {
@@ -118,8 +120,12 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     let text = |field: &[u8]| String::from_utf8_lossy(&unescaped(field)).into_owned();
     let (kind, source) = (text(fields.next()?), text(fields.next()?));
     let options = fields.next().unwrap_or_default();
-    let layers = if kind == "overlay" { layers_of(options) } else { Vec::new() };
-    Some(Mount { number, device, root, point, kind, source, layers })
+    let is_overlay = kind == "overlay";
+    let layers = if is_overlay { layers_of(options) } else { Vec::new() };
+    // Newer kernels say which of several ways it is.
+    let syncs_nothing = |it: &[u8]| it == b"volatile" || it == b"fsync=volatile";
+    let is_volatile = is_overlay && options.split(|byte| *byte == b',').any(syncs_nothing);
+    Some(Mount { number, device, root, point, kind, source, layers, is_volatile })
 }
 
 /// `rw,lowerdir=/one:/two,upperdir=/three,workdir=/four`; what has several names has one a key in

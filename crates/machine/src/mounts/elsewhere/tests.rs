@@ -39,7 +39,16 @@ fn who_has_the_number_of_a_file_system_that_has_ended_keeps_nothing() {
 fn mount_at(number: u64, point: String) -> Mount {
     let (device, kind) = ("0:1".to_owned(), "tmpfs".to_owned());
     let (root, source) = (PathBuf::from("/"), "none".to_owned());
-    Mount { number, device, root, point: point.into(), kind, source, layers: Vec::new() }
+    Mount {
+        number,
+        device,
+        root,
+        point: point.into(),
+        kind,
+        source,
+        layers: Vec::new(),
+        is_volatile: false,
+    }
 }
 
 /// As many as a user may have: compared with one another they would take hours.
