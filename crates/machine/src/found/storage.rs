@@ -21,6 +21,8 @@ const RAM_KINDS: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
 const RAM_DEVICES: [&str; 3] = ["ram", "zram", "nullb"];
 /// No stack of devices is as deep; a loop device may be over its own file system by mistake.
 const DEEPEST: u32 = 16;
+/// Of overlays each has many directories, and two by mistake each other's.
+const OVERLAID: u32 = 4;
 
 /// What this is on, with its name for people.
 pub(super) fn storage(name: &str, path: &Path) -> Storage {
@@ -56,9 +58,17 @@ fn ram_below(overlay: &Mount, deep: u32) -> Option<String> {
     if overlay.is_volatile {
         return Some("volatile overlay".to_owned());
     }
-    let deep = deep.checked_sub(1)?;
-    let below = overlay.layers.iter().find_map(|layer| ram_behind(layer, deep))?;
+    let deep = deep.min(OVERLAID).checked_sub(1)?;
+    let mut below = overlay.layers.iter().filter(|layer| is_elsewhere(layer, overlay));
+    let below = below.find_map(|layer| ram_behind(layer, deep))?;
     Some(format!("overlay over a {below}"))
+}
+
+/// Whether a directory of an overlay is where it was for whoever mounted that. In a container it is
+/// not, and what has its name may lie on the overlay itself.
+fn is_elsewhere(layer: &Path, overlay: &Mount) -> bool {
+    let seen = unasked::behind(layer).map(|seen| unasked::device_of(&seen));
+    seen.is_some_and(|device| format!("{}:{}", major(device), minor(device)) != overlay.device)
 }
 
 /// What kind of RAM a block device is, if it is, by where the kernel tells of it.
