@@ -4,12 +4,14 @@ use crate::block::run;
 use crate::fixture::{Fixture, NAME, kill, wait_until};
 use crate::seeds::{Random, for_seeds};
 use rustix::process::Signal;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::time::Duration;
 use vm_memory::FileOffset;
 use vm_memory::mmap::{MmapRegion, MmapRegionError};
@@ -67,6 +69,14 @@ impl<S: Read + Write> Client<S> {
     }
 }
 
+/// A port that no other test of this process was given: the system gives one again at once.
+fn port_of_its_own() -> u16 {
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut given = GIVEN.lock().unwrap();
+    std::iter::repeat_with(free).find(|port| given.insert(*port)).unwrap()
+}
+
 /// A volume that is a network block device, at a unix socket and a TCP port, and is not mounted.
 pub(crate) struct Served {
     pub(crate) fixture: Fixture,
@@ -75,7 +85,7 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn new() -> Served {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = port_of_its_own();
         let served = Served { fixture: Fixture::new(), port };
         let fixture = &served.fixture;
         fs::remove_dir(fixture.home()).unwrap();
