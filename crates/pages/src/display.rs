@@ -369,7 +369,7 @@ impl Display for AnalysisError {
             Self::Frame { lsn, fault } => write!(out, "frame at {lsn}: {fault}"),
             Self::Record { rsn, fault } => write!(out, "record at {rsn}: {fault}"),
             Self::Checkpoint { rsn, fault } => write!(out, "checkpoint at {rsn}: {fault}"),
-            Self::AnalysisState { rsn, fault } => write!(out, "record at {rsn}: {fault}"),
+            Self::Fold { rsn, fault } => write!(out, "record at {rsn}: {fault}"),
             Self::Older { end, need } => write!(
                 out,
                 "the log is an older copy: it has records up to {end}, and there are more to {need}"
@@ -387,7 +387,7 @@ impl Display for FollowError {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
             Self::Record(fault) => write!(out, "the stream cannot be followed: {fault}"),
-            Self::AnalysisState(fault) => write!(out, "the stream cannot be followed: {fault}"),
+            Self::Fold(fault) => write!(out, "the stream cannot be followed: {fault}"),
         }
     }
 }
@@ -409,7 +409,7 @@ impl Display for RereadError {
             Self::Log(error) => write!(out, "the log cannot be read: {error}"),
             Self::Frame(fault) => write!(out, "the log cannot be read again: {fault}"),
             Self::Record(fault) => write!(out, "the log cannot be read again: {fault}"),
-            Self::AnalysisState(fault) => write!(out, "the log cannot be read again: {fault}"),
+            Self::Fold(fault) => write!(out, "the log cannot be read again: {fault}"),
             Self::Stage(error) => write!(out, "{error}"),
         }
     }

@@ -362,7 +362,7 @@ pub enum AnalysisError {
         fault: StateFault,
     },
     /// A record does not follow from those before it.
-    AnalysisState {
+    Fold {
         /// Where it stands.
         rsn: Rsn,
         /// What is wrong with it.
@@ -393,7 +393,7 @@ pub enum FollowError {
     /// It is no record.
     Record(RecordFault),
     /// It does not follow from those before it.
-    AnalysisState(FoldFault),
+    Fold(FoldFault),
 }
 
 /// Why there is no checkpoint.
@@ -443,7 +443,7 @@ pub enum RereadError {
     /// As [`RereadError::Frame`].
     Record(RecordFault),
     /// As [`RereadError::Frame`].
-    AnalysisState(FoldFault),
+    Fold(FoldFault),
     /// The record was not put.
     Stage(StageError),
 }

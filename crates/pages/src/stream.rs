@@ -25,7 +25,7 @@ use holdfast_log::{AppendError, CommitError, CommitLog, Lsn};
 use crate::error::{
     CommitFault, FlushError, Poisoned, ReleaseError, RereadError, StageError, SyncError,
 };
-use crate::stream::append_buffer::{AppendBuffer, Cut, Group, Reservation};
+use crate::stream::append_buffer::{AppendBuffer, Cut, FlushBatch, Group};
 use crate::stream::frame::{FRAME_HEAD_BYTES, Framed};
 use crate::stream::frame_index::{FrameIndex, FramePlace};
 use crate::stream::rsn::Rsn;
@@ -42,7 +42,7 @@ pub struct Stream {
     stage: AppendBuffer,
     records_bytes_max: u64,
     /// What is on its way; held while it is, so frames keep the order of their records.
-    flushing: Mutex<Reservation>,
+    flushing: Mutex<FlushBatch>,
     handed: Mutex<Handed>,
     /// The end of the last frame, as RSN.
     stable: AtomicU64,
@@ -95,7 +95,7 @@ impl Stream {
             tag,
             stage: AppendBuffer::new(next, records_bytes_max),
             records_bytes_max,
-            flushing: Mutex::new(Reservation::default()),
+            flushing: Mutex::new(FlushBatch::default()),
             handed: Mutex::new(Handed { feed: Feed::default(), places }),
             stable: AtomicU64::new(next.get()),
             durable: AtomicU64::new(durable.get()),
@@ -278,17 +278,17 @@ impl Stream {
     /// Hands over what was put, unless somebody has meanwhile. What an earlier attempt left
     /// goes first.
     fn hand_over(&self, upto: Rsn) -> Result<(), FlushError> {
-        let mut lot = self.flushing.lock().expect("nothing panics with a reservation");
+        let mut batch = self.flushing.lock().expect("nothing panics with a batch");
         if self.stable() >= upto {
             return Ok(());
         }
-        if lot.is_empty() {
-            self.stage.take(&mut lot);
+        if batch.is_empty() {
+            self.stage.take(&mut batch);
         }
-        while let Some(cut) = lot.cut(self.records_bytes_max) {
+        while let Some(cut) = batch.cut(self.records_bytes_max) {
             let Cut { end, groups, .. } = cut;
             self.append_frame(cut)?;
-            lot.pass(groups, end);
+            batch.pass(groups, end);
         }
         Ok(())
     }

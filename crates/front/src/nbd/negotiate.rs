@@ -9,7 +9,7 @@
 use super::agreed::{Agreed, Security, Stage};
 use super::buffers::Replies;
 use super::export::Export;
-use super::parse::{self, Fault, Negotiated, Queries, Wants};
+use super::parse::{self, Fault, OptionRequest, Queries, Wants};
 use super::reply;
 use super::step::{Over, Step};
 use super::wire::{self, option_reply, transmission};
@@ -110,7 +110,7 @@ impl<'e> Negotiation<'e> {
         let Some(data) = rest.get(..head.data_bytes as usize) else {
             return Step::Needs(wire::OPTION_HEAD_BYTES + head.data_bytes as usize);
         };
-        let Some(asked) = parse::negotiate(head.option, data) else {
+        let Some(asked) = parse::option_request(head.option, data) else {
             complaints.say(format_args!("option {} is malformed", head.option));
             refuse(out, head.option, option_reply::ERR_INVALID);
             return Step::Used(wire::OPTION_HEAD_BYTES + data.len());
@@ -128,19 +128,19 @@ impl<'e> Negotiation<'e> {
     fn secure(
         &mut self,
         head: parse::OptionHead,
-        asked: Negotiated<'_>,
+        asked: OptionRequest<'_>,
         out: &mut Replies,
     ) -> Step {
         let used = wire::OPTION_HEAD_BYTES + head.data_bytes as usize;
         match asked {
-            Negotiated::StartTls => {
+            OptionRequest::StartTls => {
                 reply::acknowledge(out, head.option);
                 (self.structured, self.context) = (false, None);
                 self.security = Security::Spoken;
                 return Step::Secure { used };
             }
-            Negotiated::ExportName(_) => return Step::Over(Over::Fault(Fault::NotSecure)),
-            Negotiated::Abort => {
+            OptionRequest::ExportName(_) => return Step::Over(Over::Fault(Fault::NotSecure)),
+            OptionRequest::Abort => {
                 reply::acknowledge(out, head.option);
                 return Step::Over(Over::Parted);
             }
@@ -161,45 +161,45 @@ impl<'e> Negotiation<'e> {
     fn answer(
         &mut self,
         option: u32,
-        asked: Negotiated<'_>,
+        asked: OptionRequest<'_>,
         out: &mut Replies,
         complaints: &mut Complaints,
     ) -> Result<(), Over> {
         match asked {
-            Negotiated::ExportName(name) => {
+            OptionRequest::ExportName(name) => {
                 let export = self.find(name).ok_or(Over::Fault(Fault::NoSuchExport))?;
                 let flags = flags(export, self.structured);
                 reply::export(out, export.blocks.size_bytes(), flags, self.no_zeroes);
                 self.chosen = Some(export);
             }
-            Negotiated::Abort => {
+            OptionRequest::Abort => {
                 reply::acknowledge(out, option);
                 return Err(Over::Parted);
             }
-            Negotiated::List => {
+            OptionRequest::List => {
                 self.exports.iter().for_each(|export| reply::listed(out, option, export.name));
                 reply::acknowledge(out, option);
             }
-            Negotiated::Info { name, go, wants } => match self.find(name) {
+            OptionRequest::Info { name, go, wants } => match self.find(name) {
                 Some(export) => {
                     self.tell(option, export, wants, out);
                     self.chosen = go.then_some(export);
                 }
                 None => no_such_export(option, name, out, complaints),
             },
-            Negotiated::StructuredReply => {
+            OptionRequest::StructuredReply => {
                 self.structured = true;
                 reply::acknowledge(out, option);
             }
-            Negotiated::MetaContext { name, set, queries } => match self.find(name) {
+            OptionRequest::MetaContext { name, set, queries } => match self.find(name) {
                 _ if set && !self.structured => refuse(out, option, option_reply::ERR_INVALID),
                 Some(export) => self.contexts(option, export, set, queries, out),
                 None => no_such_export(option, name, out, complaints),
             },
-            Negotiated::StartTls if self.security == Security::Spoken => {
+            OptionRequest::StartTls if self.security == Security::Spoken => {
                 refuse(out, option, option_reply::ERR_INVALID);
             }
-            Negotiated::StartTls | Negotiated::Unknown => {
+            OptionRequest::StartTls | OptionRequest::Unknown => {
                 refuse(out, option, option_reply::ERR_UNSUP)
             }
         }

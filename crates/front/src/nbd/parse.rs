@@ -71,7 +71,7 @@ pub fn option_head(bytes: &[u8; wire::OPTION_HEAD_BYTES]) -> Result<OptionHead, 
 
 /// One option of the client. Names may be any bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Negotiated<'a> {
+pub enum OptionRequest<'a> {
     /// Use this export, and answer without saying why not.
     ExportName(&'a [u8]),
     /// Part as friends.
@@ -134,24 +134,24 @@ impl<'a> Queries<'a> {
 }
 
 /// Reads an option whose data are all there. `None` is one whose data break its own rules.
-pub fn negotiate(option: u32, data: &[u8]) -> Option<Negotiated<'_>> {
+pub fn option_request(option: u32, data: &[u8]) -> Option<OptionRequest<'_>> {
     let without_data = |haggle| data.is_empty().then_some(haggle);
     match option {
-        option::EXPORT_NAME => Some(Negotiated::ExportName(data)),
-        option::ABORT => Some(Negotiated::Abort),
-        option::LIST => without_data(Negotiated::List),
-        option::STARTTLS => without_data(Negotiated::StartTls),
+        option::EXPORT_NAME => Some(OptionRequest::ExportName(data)),
+        option::ABORT => Some(OptionRequest::Abort),
+        option::LIST => without_data(OptionRequest::List),
+        option::STARTTLS => without_data(OptionRequest::StartTls),
         option::INFO => info(data, false),
         option::GO => info(data, true),
-        option::STRUCTURED_REPLY => without_data(Negotiated::StructuredReply),
+        option::STRUCTURED_REPLY => without_data(OptionRequest::StructuredReply),
         option::LIST_META_CONTEXT => meta_context(data, false),
         option::SET_META_CONTEXT => meta_context(data, true),
-        _ => Some(Negotiated::Unknown),
+        _ => Some(OptionRequest::Unknown),
     }
 }
 
 /// 0 length of the name, 4 name, then the number of wants (16 bits) and the wants (16 bits each).
-fn info(data: &[u8], go: bool) -> Option<Negotiated<'_>> {
+fn info(data: &[u8], go: bool) -> Option<OptionRequest<'_>> {
     let (name, rest) = counted(data)?;
     let (count, list) = rest.split_first_chunk()?;
     let count = usize::from(u16::from_be_bytes(*count));
@@ -166,11 +166,11 @@ fn info(data: &[u8], go: bool) -> Option<Negotiated<'_>> {
             _ => {}
         }
     }
-    Some(Negotiated::Info { name, go, wants })
+    Some(OptionRequest::Info { name, go, wants })
 }
 
 /// 0 length of the name, 4 name, then the number of queries, and each with its length in front.
-fn meta_context(data: &[u8], set: bool) -> Option<Negotiated<'_>> {
+fn meta_context(data: &[u8], set: bool) -> Option<OptionRequest<'_>> {
     let (name, rest) = counted(data)?;
     let (count, bytes) = rest.split_first_chunk()?;
     let count = u32::from_be_bytes(*count);
@@ -179,7 +179,7 @@ fn meta_context(data: &[u8], set: bool) -> Option<Negotiated<'_>> {
         behind = counted(behind)?.1;
     }
     let queries = Queries { count, bytes };
-    behind.is_empty().then_some(Negotiated::MetaContext { name, set, queries })
+    behind.is_empty().then_some(OptionRequest::MetaContext { name, set, queries })
 }
 
 /// A string with its length in front, and what follows it.

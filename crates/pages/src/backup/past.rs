@@ -100,7 +100,7 @@ fn fold(run: &Arc<Run>, from: Rsn, to: Rsn, state: &mut State) -> Result<(), Res
         let record = parse(rsn, &bytes[at..]).expect("a scan parses what it finds");
         // Checkpoints are left out of runs, and change nothing.
         state.skip_to(rsn);
-        state.take(&record).map_err(RestoreError::AnalysisState)?;
+        state.take(&record).map_err(RestoreError::Fold)?;
     }
     Ok(())
 }

@@ -44,7 +44,7 @@ pub enum RestoreError {
     /// The state that a run begins with is none. Choose a moment before it, or behind the next.
     State(StateFault),
     /// A record does not follow from those before it. As [`RestoreError::State`].
-    AnalysisState(FoldFault),
+    Fold(FoldFault),
     /// The machine did not read or write; make space, maybe, and try again.
     Io(io::Error),
     /// As [`RestoreError::Io`].
@@ -128,7 +128,7 @@ impl Display for RestoreError {
             Self::Open(error) => write!(out, "{error}"),
             Self::Archive(fault) => write!(out, "{fault}"),
             Self::State(fault) => write!(out, "the state of a run is none: {fault}"),
-            Self::AnalysisState(fault) => write!(out, "the archive does not follow: {fault}"),
+            Self::Fold(fault) => write!(out, "the archive does not follow: {fault}"),
             Self::Io(error) => write!(out, "restore failed; make space and try again: {error}"),
             Self::Pages(error) => write!(out, "{error}"),
         }

@@ -135,7 +135,7 @@ impl Analysis {
     /// Takes the records up to here one by one, unless the state is further on.
     fn fold(&mut self, upto: Rsn) -> Result<(), AnalysisError> {
         for record in self.fresh.records(self.state.at(), upto) {
-            let of_record = |fault| AnalysisError::AnalysisState { rsn: record.rsn, fault };
+            let of_record = |fault| AnalysisError::Fold { rsn: record.rsn, fault };
             self.state.take(&record).map_err(of_record)?;
             self.records_folded += 1;
         }

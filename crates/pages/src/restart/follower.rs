@@ -150,7 +150,7 @@ impl Following {
             let record = record.map_err(FollowError::Record)?;
             let page = record.what.link().map(|link| link.page);
             let is_first = page.filter(|page| state.last(*page) < first);
-            state.take(&record).map_err(FollowError::AnalysisState)?;
+            state.take(&record).map_err(FollowError::Fold)?;
             fed.extend(is_first);
         }
         Ok(())

@@ -53,7 +53,7 @@ fn fold(state: &mut State, framed: &Framed<'_>) -> Result<(), RereadError> {
     for record in framed.records() {
         let record = record.map_err(RereadError::Record)?;
         if record.rsn >= state.at() {
-            state.take(&record).map_err(RereadError::AnalysisState)?;
+            state.take(&record).map_err(RereadError::Fold)?;
         }
     }
     Ok(())

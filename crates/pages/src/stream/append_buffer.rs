@@ -92,12 +92,12 @@ impl AppendBuffer {
         Ok(end)
     }
 
-    /// Moves all that was put into `lot`, which is empty.
-    pub(crate) fn take(&self, lot: &mut Reservation) {
+    /// Moves all that was put into `batch`, which is empty.
+    pub(crate) fn take(&self, batch: &mut FlushBatch) {
         let mut staged = self.lock();
-        lot.at = Rsn(staged.next.get() - staged.bytes.len() as u64);
-        std::mem::swap(&mut lot.bytes, &mut staged.bytes);
-        std::mem::swap(&mut lot.ends, &mut staged.ends);
+        batch.at = Rsn(staged.next.get() - staged.bytes.len() as u64);
+        std::mem::swap(&mut batch.bytes, &mut staged.bytes);
+        std::mem::swap(&mut batch.ends, &mut staged.ends);
     }
 
     fn lock(&self) -> MutexGuard<'_, Staged> {
@@ -107,7 +107,7 @@ impl AppendBuffer {
 
 /// Records that were taken, on their way into frames.
 #[derive(Debug, Default)]
-pub(crate) struct Reservation {
+pub(crate) struct FlushBatch {
     /// Where the first record stands that is in no frame yet.
     at: Rsn,
     /// How many bytes of records are in a frame already.
@@ -131,7 +131,7 @@ pub(crate) struct Cut<'a> {
     pub(crate) groups: usize,
 }
 
-impl Reservation {
+impl FlushBatch {
     /// As many groups as fit into a frame, or none if there is nothing left.
     pub(crate) fn cut(&self, bytes_max: u64) -> Option<Cut<'_>> {
         let ends = &self.ends[self.groups_used..];

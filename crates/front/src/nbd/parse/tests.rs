@@ -34,8 +34,8 @@ fn client_flags_beyond_the_offered_are_a_fault() {
 #[test]
 fn every_query_of_an_option_is_found() {
     let data = b"\0\0\0\x01d\0\0\0\x03\0\0\0\x01a\0\0\0\0\0\0\0\x02bc";
-    let Some(Negotiated::MetaContext { name, set, queries }) =
-        negotiate(option::SET_META_CONTEXT, data)
+    let Some(OptionRequest::MetaContext { name, set, queries }) =
+        option_request(option::SET_META_CONTEXT, data)
     else {
         panic!()
     };
@@ -64,11 +64,11 @@ fn no_data_make_the_parser_panic() {
         let data: Vec<u8> = (0..random.next() % 40)
             .map(|_| if random.next().is_multiple_of(2) { 0 } else { random.next() as u8 % 12 })
             .collect();
-        match negotiate((random.next() % 12) as u32, &data) {
-            Some(Negotiated::MetaContext { queries, .. }) => {
+        match option_request((random.next() % 12) as u32, &data) {
+            Some(OptionRequest::MetaContext { queries, .. }) => {
                 assert!(queries.iter().count() <= data.len() / 4);
             }
-            Some(Negotiated::Info { name, .. } | Negotiated::ExportName(name)) => {
+            Some(OptionRequest::Info { name, .. } | OptionRequest::ExportName(name)) => {
                 assert!(name.len() <= data.len());
             }
             _ => {}

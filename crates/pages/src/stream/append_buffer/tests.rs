@@ -22,14 +22,14 @@ fn put(stage: &AppendBuffer, records: usize) -> Result<Rsn, TooLarge> {
 
 /// Where the frames begin and end that all that can be taken goes into.
 fn frames(stage: &AppendBuffer) -> Vec<(u64, u64)> {
-    let (mut lot, mut frames) = (Reservation::default(), Vec::new());
-    stage.take(&mut lot);
-    while let Some(Cut { first, end, groups, bytes }) = lot.cut(BYTES_MAX) {
+    let (mut batch, mut frames) = (FlushBatch::default(), Vec::new());
+    stage.take(&mut batch);
+    while let Some(Cut { first, end, groups, bytes }) = batch.cut(BYTES_MAX) {
         assert_eq!(bytes.len() as u64, end.since(first));
         frames.push((first.get(), end.get()));
-        lot.pass(groups, end);
+        batch.pass(groups, end);
     }
-    assert!(lot.is_empty() && lot.bytes.is_empty());
+    assert!(batch.is_empty() && batch.bytes.is_empty());
     frames
 }
 
