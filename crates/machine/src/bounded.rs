@@ -4,7 +4,7 @@
 //! one for longer than that is not asked again before it has given it.
 //! Never: ends who waits for it: nothing could.
 
-use crate::mounts::all_mounts;
+use crate::mounts::mount_above;
 use crate::standstill::Standstill;
 use crate::threads::beside;
 use std::collections::BTreeMap;
@@ -37,14 +37,12 @@ pub fn ask<T: Send + 'static>(
     }
     let asked = Instant::now();
     lock().entry(place.clone()).or_default().push(asked);
-    let (answers, answer) = mpsc::channel();
-    // Where there is no other thread it is this one that waits.
-    beside("looks", move |_| {
+    let told = within(PATIENCE, move || {
         let told = ask();
         answered(&place, asked);
-        let _nobody_waits = answers.send(told);
+        told
     });
-    answer.recv_timeout(PATIENCE).map_err(|_| asked.elapsed())
+    told.ok_or_else(|| asked.elapsed())
 }
 
 /// Does what may never come to an end. `None` if it has not in so long.
@@ -53,6 +51,7 @@ pub fn within<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
     let (answers, answer) = mpsc::channel();
+    // Where there is no other thread it is this one that waits.
     beside("looks", move |_| {
         let _nobody_waits = answers.send(work());
     });
@@ -66,9 +65,7 @@ pub fn silent(whose: &str, path: &Path, time: Duration) -> Standstill {
 
 /// Where the file system is mounted that has this path; nobody is asked for that.
 fn file_system_of(path: &Path) -> PathBuf {
-    let points = all_mounts().into_iter().map(|mount| mount.point);
-    let of = points.filter(|point| path.starts_with(point));
-    of.max_by_key(|point| point.as_os_str().len()).unwrap_or_default()
+    mount_above(path).map_or_else(PathBuf::new, |mount| mount.point)
 }
 
 /// Since when it owes an answer, if that is too long.

@@ -5,7 +5,7 @@
 //! Never: leaves a name behind; measures what another process or a network
 //! serves, unless it is named.
 
-use crate::mounts::{Mount, all_mounts, leads_to};
+use crate::mounts::{Mount, all_mounts, leads_to, mount_above};
 use holdfast_io::private;
 use rustix::fs::statvfs;
 use rustix::io::{ReadWriteFlags, pwritev2};
@@ -70,10 +70,7 @@ pub fn all() -> Vec<Disk> {
 /// The disk that a directory is on, as far as the kernel's table tells.
 pub fn of(directory: &Path) -> Disk {
     let at = leads_to(&std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned()));
-    let above = all_mounts().into_iter().filter(|mount| at.starts_with(&mount.point));
-    // Of several at one place the last is seen.
-    let nearest = above.max_by_key(|mount| mount.point.as_os_str().len());
-    let (kind, device) = nearest.map_or_else(Default::default, |it| (it.kind, it.source));
+    let (kind, device) = mount_above(&at).map_or_else(Default::default, |it| (it.kind, it.source));
     Disk { at, kind, device }
 }
 

@@ -12,10 +12,10 @@ mod table;
 mod unmount;
 pub mod views;
 
-pub(crate) use table::mounts_of;
 pub use table::{
     Mount, all_mounts, disk_source, leads_to, mounted_at, our_mount_at, our_mount_of, users_text,
 };
+pub(crate) use table::{mount_above, mounts_of};
 pub use unmount::{covered_by, covered_text, unmount, unmount_idle};
 
 use holdfast_config::problem::Outcome;

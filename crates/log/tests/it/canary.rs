@@ -1,23 +1,15 @@
 //! The checkers themselves: each must notice what it is there for.
 
-use holdfast_io::fake::{Effect, Fault, Mood, Operation};
+use holdfast_io::fake::Mood;
 use holdfast_log::OpenError;
 
-use crate::support::{Model, new_log, open_with, payload, region};
+use crate::support::{Model, new_log, open_with, payload, region, with_a_lost_write};
 
 /// A disk that acknowledges and loses the write of a drain is caught after the power cut.
 #[test]
 fn an_acknowledged_write_that_never_arrived_is_noticed() {
     for lost in 0..4 {
-        let (files, _region, log) = new_log(1);
-        let mut model = Model::default();
-        files.fail(Fault { operation: Operation::Write, skip: lost, effect: Effect::LostWrite });
-        for _ in 0..4 {
-            model.put(&log, 500).expect("there is room");
-            log.commit(log.marks().tail).expect("the disk says that it is sound");
-        }
-        model.note(&log);
-        assert_eq!(files.faults_fired(), 1);
+        let (files, model) = with_a_lost_write(lost);
         let image = files.after_power_cut_in(Mood::KeepAll, 0);
         match open_with(&image, region()) {
             Ok((log, _)) => {

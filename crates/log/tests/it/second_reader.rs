@@ -3,13 +3,15 @@
 
 use std::path::Path;
 
-use holdfast_io::fake::{Effect, FakeFiles, Fault, Mood, Operation, Random, Sectors};
+use holdfast_io::fake::{FakeFiles, Mood, Random, Sectors};
 use holdfast_io::{Files, OpenHow};
 use holdfast_verifier::{Directory, Found, look};
 
 use crate::device::at_every_power_cut;
 use crate::power::life;
-use crate::support::{Model, contents, new_log, open_with, region, replay, seeds};
+use crate::support::{
+    Model, contents, new_log, open_with, region, replay, seeds, with_a_lost_write,
+};
 
 /// Every file of a disk, read from a copy: reading counts as work of the disk.
 fn directory(files: &FakeFiles) -> Directory {
@@ -120,14 +122,7 @@ fn a_second_reader_finds_what_was_durable_after_a_power_cut_at_any_io_and_the_lo
 #[test]
 fn the_second_reader_notices_a_write_that_was_acknowledged_and_lost() {
     for lost in 0..4 {
-        let (files, _region, log) = new_log(1);
-        let mut model = Model::default();
-        files.fail(Fault { operation: Operation::Write, skip: lost, effect: Effect::LostWrite });
-        for _ in 0..4 {
-            model.put(&log, 500).expect("there is room");
-            log.commit(log.marks().tail).expect("the disk says that it is sound");
-        }
-        model.note(&log);
+        let (files, model) = with_a_lost_write(lost);
         let found = look(&directory(&files)).expect("the catalogue is whole");
         assert!(fault(&found, &model).is_some(), "lost write {lost} was not noticed");
     }

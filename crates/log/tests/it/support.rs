@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use holdfast_io::Files;
-use holdfast_io::fake::{FakeClock, FakeFiles, Random, is_power_cut};
+use holdfast_io::fake::{Effect, FakeClock, FakeFiles, Fault, Operation, Random, is_power_cut};
 use holdfast_log::{
     AppendError, CommitError, CreateError, Frame, Kind, Log, LogConfig, Lsn, OpenError, Parity,
     Policy, Recovery, Retention, Scanned,
@@ -91,6 +91,20 @@ pub(crate) fn new_log(seed: u64) -> (FakeFiles, Arc<Region>, Log) {
     let region = Arc::new(region());
     let (log, _) = open_shared(&files, &region).expect("a new log opens");
     (files, region, log)
+}
+
+/// Four acknowledged frames, of whose writes to the disk one never arrived.
+pub(crate) fn with_a_lost_write(lost: u64) -> (FakeFiles, Model) {
+    let (files, _region, log) = new_log(1);
+    let mut model = Model::default();
+    files.fail(Fault { operation: Operation::Write, skip: lost, effect: Effect::LostWrite });
+    for _ in 0..4 {
+        model.put(&log, 500).expect("there is room");
+        log.commit(log.marks().tail).expect("the disk says that it is sound");
+    }
+    model.note(&log);
+    assert_eq!(files.faults_fired(), 1);
+    (files, model)
 }
 
 /// A payload that says which one it is.

@@ -79,6 +79,12 @@ pub fn mounted_at(path: &Path) -> Option<Mount> {
     all_mounts().into_iter().rev().find(|mount| mount.point == point)
 }
 
+/// What an absolute path without links is seen in: the nearest mount, of several the topmost.
+pub(crate) fn mount_above(path: &Path) -> Option<Mount> {
+    let above = all_mounts().into_iter().filter(|mount| path.starts_with(&mount.point));
+    above.max_by_key(|mount| mount.point.as_os_str().len())
+}
+
 /// Everything that is mounted, in the kernel's order.
 pub fn all_mounts() -> Vec<Mount> {
     parse(&std::fs::read("/proc/self/mountinfo").unwrap_or_default())
