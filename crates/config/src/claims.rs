@@ -133,6 +133,15 @@ pub enum PowerSource {
     /// Nothing does.
     #[default]
     None,
+    /// Something does that is not to be relied on now.
+    Unarmed,
+    /// Something does for at least twice as long as that takes.
+    Armed,
+}
+
+impl PowerSource {
+    /// All of them.
+    pub const ALL: [PowerSource; 3] = [PowerSource::None, PowerSource::Unarmed, PowerSource::Armed];
 }
 
 /// When a write is acknowledged.
@@ -307,8 +316,13 @@ pub fn memory_gap(
         (Failure::Power, _) => match power {
             PowerSource::None => Some((
                 "no power source is configured, so nothing keeps the memory alive while it drains",
-                "a power source with a proven hold-up; this version knows none",
+                "a power source with a proven hold-up: [power] of the configuration, for volumes",
             )),
+            PowerSource::Unarmed => Some((
+                "the power source is not to be relied on now",
+                "what `holdfast status` says of the power",
+            )),
+            PowerSource::Armed => None,
         },
         (Failure::Machine, _) => {
             Some(("memory and disk are in the same machine", "a copy on another machine"))
@@ -326,9 +340,13 @@ pub fn matrix() -> String {
     Failure::ALL.iter().for_each(|failure| text += &format!(" {} |", failure.word()));
     text += "\n|---|";
     Failure::ALL.iter().for_each(|_| text += "---|");
-    for memory in Memory::ALL {
-        let kept = |f| memory_gap(memory, PowerSource::None, f).is_none();
-        text += &row(&format!("memory, {}", memory.name()), kept);
+    for (power, with) in [(PowerSource::None, ""), (PowerSource::Armed, ", power source armed")] {
+        let kept = |memory, f| memory_gap(memory, power, f).is_none();
+        // What keeps its contents by itself needs no source.
+        let is_told = |it: &Memory| *it != Memory::Persistent || power == PowerSource::None;
+        for memory in Memory::ALL.into_iter().filter(is_told) {
+            text += &row(&format!("memory, {}{with}", memory.name()), |f| kept(memory, f));
+        }
     }
     text + &row("disk (write-through), any medium", disk_survives) + "\n"
 }

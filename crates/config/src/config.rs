@@ -11,6 +11,7 @@ use crate::kinds::log::ServedLogConfig;
 use crate::kinds::snapshot::SnapshotConfig;
 use crate::kinds::table::TableConfig;
 use crate::kinds::volume::VolumeConfig;
+use crate::power::PowerConfig;
 use crate::problem::{Outcome, Problem};
 use crate::section::{Section, complete, folders_of, nbd_of, paths_of, ublk_of};
 use crate::server::ServerConfig;
@@ -58,6 +59,9 @@ pub struct Config {
     /// The snapshots that the server keeps, by the name of their service.
     #[serde(default, rename = "snapshot")]
     pub snapshots: BTreeMap<String, SnapshotConfig>,
+    /// What keeps the machine up after the mains have failed, if anything does.
+    #[serde(default)]
+    pub power: Option<PowerConfig>,
     /// The other hosts that could serve all this, if there are any.
     #[serde(default)]
     pub standby: Option<StandbyConfig>,
@@ -73,14 +77,11 @@ pub struct KeeperConfig {
     /// The control socket. Its lock file stands beside it.
     #[serde(default = "socket_default")]
     pub socket: PathBuf,
-    /// What powers the machine when the mains fail.
-    #[serde(default)]
-    pub power: PowerSource,
 }
 
 impl Default for KeeperConfig {
     fn default() -> KeeperConfig {
-        KeeperConfig { socket: socket_default(), power: PowerSource::None }
+        KeeperConfig { socket: socket_default() }
     }
 }
 
@@ -120,6 +121,8 @@ impl Config {
         let keeper = check_path("socket", &config.keeper.socket);
         keeper.map_err(|why| format!("[keeper]: {why}"))?;
         config.server.check().map_err(|why| format!("[server]: {why}"))?;
+        let power = config.power.as_ref().map_or(Ok(()), PowerConfig::check);
+        power.map_err(|why| format!("[power]: {why}"))?;
         let standby = config.standby.as_ref().map_or(Ok(()), StandbyConfig::check);
         standby.map_err(|why| format!("[standby]: {why}"))?;
         complete(&mut config.logs)?;
@@ -140,6 +143,15 @@ impl Config {
     /// The volume of that name.
     pub fn volume(&self, name: &str) -> Outcome<&VolumeConfig> {
         named(&self.volumes, name)
+    }
+
+    /// What the memory of a volume may rely on. What the server has relies on nothing: who asks it
+    /// for a log does not hear what becomes of the power.
+    pub fn power_of(&self, volume: &VolumeConfig) -> PowerSource {
+        match (&self.power, volume.way) {
+            (Some(_), Way::Direct) => PowerSource::Unarmed,
+            _ => PowerSource::None,
+        }
     }
 
     /// The served log of that name.

@@ -107,6 +107,13 @@ pub(crate) enum Command {
     /// that use a volume are waited for; a second shutdown, or signal, cuts them off, and ends the
     /// keeper once nothing has moved for ten seconds, whatever it waits for.
     Shutdown,
+    /// Show whether what memory may hold gets to the disks before the power is gone.
+    ///
+    /// Needs [power] in the configuration, and volumes whose memory may acknowledge because of it.
+    /// For that moment they wait for their disks; then as much as may be in memory alone is written
+    /// to all logs' disks at once, and flushed. Without a drill that was passed within drill_days,
+    /// memory acknowledges nothing that has to survive the power; one that fails ends that at once.
+    Drill,
     /// Run one command on a volume of its own, then give the home back; ends with its exit code.
     Run(RunArgs),
     /// Show every volume: state, what it survives and what not, dirty bytes, rates, last error.

@@ -72,6 +72,7 @@ fn dispatch(cli: Cli, output: Output) -> Outcome<ExitCode> {
         Command::Umount { name, force } => umount::umount(&config, &name, force, output),
         Command::Wait { name } => wait::wait(&config, &name, output),
         Command::Systemd { command } => systemd::systemd(&config, &command, output),
+        Command::Drill => mount::drill(&config, output),
         Command::Shutdown => shutdown::shutdown(&config, output),
         Command::Status => return status::status(&config, output).map(ExitCode::from),
         Command::Volume { command } => volume::volume(&config, command, output),

@@ -203,6 +203,7 @@ pub(crate) fn orders(
         sockets: Vec::new(),
         handover: None,
         pulse_fd: None,
+        lease_fd: None,
         term: None,
         ends_with_keeper: false,
     }

@@ -6,6 +6,7 @@
 
 mod configured;
 mod ending;
+mod powered;
 mod pursued;
 mod resumed;
 mod upgraded;
@@ -19,6 +20,7 @@ use crate::kept::kept_disks::KeptDisks;
 use crate::kept::remains::Remains;
 use crate::last_word::LastWord;
 use crate::memory::Memories;
+use crate::power::Power;
 use crate::report::{KeeperStatus, StatusReport, UPGRADE, VolumeStatus};
 use crate::sectionless::{Sectionless, sectionless};
 use crate::supervisor::attached::Attached;
@@ -32,6 +34,7 @@ use crate::supervisor::server::ServerLife;
 use crate::{attach, supervisor::copies, supervisor::spawn, supervisor::upgrade};
 use holdfast_attach::observe::observe;
 use holdfast_client::protocol::VOLUME_PREFIX;
+use holdfast_config::claims::PowerSource;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes;
@@ -142,6 +145,8 @@ pub struct Keeper {
     disks: OnceLock<DiskFronts>,
     /// What server and disks began with; set once.
     begun: OnceLock<Config>,
+    /// What is known of the power, if the configuration names a source; set once.
+    power: OnceLock<Arc<Power>>,
     /// Its term, if other hosts stand by; set once.
     term: OnceLock<u64>,
     /// What its processes serve.
@@ -175,6 +180,7 @@ impl Keeper {
             server: OnceLock::new(),
             disks: OnceLock::new(),
             begun: OnceLock::new(),
+            power: OnceLock::new(),
             term: OnceLock::new(),
             memories: Arc::default(),
             stopping: Mutex::new(false),
@@ -209,6 +215,7 @@ impl Keeper {
             Command::UpgradeDisk { name, binary } => {
                 self.upgrade_disk(&name, binary, say).map(Answer::Text)
             }
+            Command::Drill => self.drill(say).map(Answer::Text),
             Command::Shutdown => {
                 self.ask_to_stop();
                 Ok(Answer::Text("the keeper gives every volume back and ends".into()))
@@ -367,7 +374,7 @@ impl Keeper {
         let kept_as = self.kept_as(name, &config)?;
         let is_kept = kept_as.is_some();
         let volume = kept_as.map_or_else(|| config.volume(name).cloned(), Ok)?;
-        let power = config.keeper.power;
+        let power = config.power_of(&volume);
         if volume.way == Way::Queue {
             attempt.waits_for("the server to start");
             self.wait_for_server(&|| self.refuse_if_ending(|| format!("mounting volume {name}")))?;
@@ -397,7 +404,8 @@ impl Keeper {
         orders.term = self.term();
         let noted = decided.map_or(Ok(()), |it| attach::note(name, &volume, &held, &it));
         noted.inspect_err(|_| attach::unmount_unserved(&orders))?;
-        let means = (binary, &self.memories);
+        let power = self.power.get().cloned().filter(|_| power != PowerSource::None);
+        let means = (binary, &self.memories, power.clone());
         let life = FrontEndLife::start(orders, held, means, attach::unmount_unserved);
         let life = life.inspect_err(|_| self.remains.keep_again(name))?;
         Ok(Attached { volume, verdict, power, file_system, life })
@@ -607,7 +615,7 @@ impl Keeper {
             }
             None => {
                 let volume = &config.volumes.get(name).cloned().or(self.remains.was(name))?;
-                let status = VolumeStatus::unattached(name, volume, config.keeper.power);
+                let status = VolumeStatus::unattached(name, volume, config.power_of(volume));
                 if let Some(problem) = self.other_than_here(name, volume) {
                     return Some(status.not_its_own(problem));
                 }
@@ -632,6 +640,7 @@ impl Keeper {
             &fronts,
         );
         let look = |(process, pid): (String, u32)| Confined::look(&process, pid);
+        report.power = self.power.get().map(|power| power.status());
         report.processes = report.pids().into_iter().filter_map(look).collect();
         Ok(report.beside(self.media(&config)))
     }

@@ -14,7 +14,7 @@ use holdfast_memory::Medium;
 /// Refuses volumes that are not given back, except those of which enough is known.
 pub fn refuse_volumes(config: &Config, is_known: impl Fn(&str) -> bool) -> Outcome<()> {
     let of = |(name, volume): (&String, &VolumeConfig)| {
-        VolumeStatus::unattached(name, volume, config.keeper.power)
+        VolumeStatus::unattached(name, volume, config.power_of(volume))
     };
     let is_left =
         |it: &VolumeStatus| !["detached", "failed", NOT_MADE].contains(&it.state.as_str());

@@ -9,7 +9,8 @@
 //! `control`. `supervisor` has what serves them live: each `front_end`, those of `disks`, and the
 //! `server`, by `orders`; `life` is what they have in common. `kept` is what a service manager has
 //! for the keeper that comes next, `listeners` are the sockets of disks. `report` is what
-//! `holdfast status` prints, and `pulse` tells which of its processes live.
+//! `holdfast status` prints, and `pulse` tells which of its processes live. `power` is what the
+//! keeper knows of the power, and who has a lease because of it.
 
 #![deny(unsafe_code)]
 
@@ -23,6 +24,7 @@ pub mod left;
 pub mod listeners;
 pub mod memory;
 pub mod orders;
+mod power;
 pub mod pulse;
 pub mod report;
 mod sectionless;

@@ -57,6 +57,9 @@ pub struct Orders {
     /// The number of the inherited descriptor for signs of life.
     #[serde(default)]
     pub pulse_fd: Option<i32>,
+    /// The number of the inherited descriptor of the lease, if memory may acknowledge for a while.
+    #[serde(default)]
+    pub lease_fd: Option<i32>,
 }
 
 impl Orders {
@@ -116,6 +119,15 @@ pub enum Report {
         recovery: String,
         /// What acknowledgements mean, now that the memory itself was looked at.
         verdict: Verdict,
+        /// What they mean while the power is to be relied on, if that makes a difference.
+        #[serde(default)]
+        armed: Option<Verdict>,
+    },
+    /// Memory has acknowledged nothing since the lease was taken back so often, and the log's
+    /// device has all that it had acknowledged.
+    GivenUp {
+        /// How often.
+        taken_back: u64,
     },
     /// It drained, and this is what became of what was in memory, for people.
     Drained(String),

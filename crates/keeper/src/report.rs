@@ -9,6 +9,7 @@ mod health;
 mod judged;
 mod keeper;
 mod nbd_tls;
+mod power;
 mod section;
 mod served;
 mod snapshot;
@@ -18,6 +19,7 @@ mod words;
 
 pub(crate) use health::Health;
 pub use keeper::KeeperStatus;
+pub use power::PowerStatus;
 pub(crate) use section::{CAME_LATER, START_AGAIN};
 pub(crate) use volume::NOT_MADE;
 pub use volume::{ATTACHING, OUT_OF_PLACE, VolumeStatus};
@@ -51,6 +53,9 @@ pub struct StatusReport {
     pub keeper: Option<KeeperStatus>,
     /// Every volume, configured or attached.
     pub volumes: Vec<VolumeStatus>,
+    /// The power source, if the keeper follows one.
+    #[serde(default)]
+    pub power: Option<PowerStatus>,
     /// The server, if logs are served.
     #[serde(default)]
     pub server: Option<ServerStatus>,
@@ -95,6 +100,7 @@ impl StatusReport {
             schema: SCHEMA,
             keeper,
             volumes,
+            power: None,
             server,
             logs,
             disks,
@@ -156,6 +162,7 @@ impl StatusReport {
             (None, None) => "no keeper is running; start it with `holdfast serve`\n".into(),
         };
         self.troubles.iter().for_each(|trouble| text += &format!("not well: {trouble}\n"));
+        self.power.iter().for_each(|power| text += &power.text());
         self.volumes.iter().for_each(|volume| text += &volume.text());
         self.server.iter().for_each(|server| text += &server.text());
         self.logs.iter().for_each(|log| text += &log.text());

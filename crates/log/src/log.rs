@@ -414,6 +414,13 @@ impl Log {
         self.needs().released
     }
 
+    /// Has as many bytes be stable without being durable from now on, at the most. What is more
+    /// already stays until it is drained; an append that waits for room sees it after the next
+    /// drain.
+    pub fn bound_dirty_bytes(&self, bytes_max: u64) {
+        self.dirty_bytes_max.store(bytes_max, Ordering::Relaxed);
+    }
+
     /// How fast the device takes what is drained, in bytes a second of draining; 0 before the first
     /// drain.
     #[must_use]

@@ -460,7 +460,7 @@ impl Opening<'_> {
             sealer: self.sealer,
             pads: PadChecks::of(&self.sealer),
             geometry: self.geometry,
-            dirty_bytes_max: self.config.dirty_bytes_max,
+            dirty_bytes_max: AtomicU64::new(self.config.dirty_bytes_max),
             retention: self.config.retention,
             generation,
             progress: Mutex::new(Progress::new(drain, stripes, poison)),

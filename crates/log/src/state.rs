@@ -32,7 +32,8 @@ pub struct Log {
     pub(crate) sealer: Sealer,
     pub(crate) pads: PadChecks,
     pub(crate) geometry: Geometry,
-    pub(crate) dirty_bytes_max: u64,
+    /// Most bytes that may be stable without being durable.
+    pub(crate) dirty_bytes_max: AtomicU64,
     pub(crate) retention: Retention,
     pub(crate) generation: u32,
     pub(crate) segments: Segments,

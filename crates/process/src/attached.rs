@@ -4,6 +4,7 @@
 //! Never: reports to the keeper, or mounts anything.
 
 use crate::cached::HomeInUse;
+use crate::leased::Leased;
 use crate::life::unless_away;
 use crate::parts::{Parts, Place, is_full};
 use crate::stale::end_when_stale;
@@ -61,8 +62,9 @@ pub(super) enum Kernel {
 pub(super) struct Opened {
     pub(super) volume: Volume,
     home: HomeInUse,
-    /// Its log, if this process drains it.
+    /// Its log, if this process drains it, and the directory of that.
     log: Option<Arc<Log>>,
+    log_files: Option<Arc<dyn Files>>,
     /// The memory of that log.
     region: Option<Arc<Region>>,
     /// Its region, if another host may take that over.
@@ -70,15 +72,22 @@ pub(super) struct Opened {
     /// What the home wears.
     wearer: Arc<Wearer>,
     pub(super) verdict: Verdict,
+    /// The right to acknowledge from memory meanwhile, if it may ever be had.
+    pub(super) leased: Option<Arc<Leased>>,
     pub(super) recovery: String,
 }
 
 impl Opened {
     /// Runs `serve` with the threads of the volume, and of its log if that is here, behind it.
-    pub(super) fn with_background<T>(&self, serve: impl FnOnce() -> T) -> io::Result<T> {
+    /// `given_up` hears of each time that a lease was taken back, and nothing is left of it.
+    pub(super) fn with_background<T>(
+        &self,
+        given_up: &(dyn Fn(u64) + Sync),
+        serve: impl FnOnce() -> T,
+    ) -> io::Result<T> {
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let threads = self.start_threads(scope, &stop);
+            let threads = self.start_threads(scope, &stop, given_up);
             let served = threads.as_ref().ok().map(|_| serve());
             stop.store(true, Ordering::Relaxed);
             self.see_them_end(&threads?);
@@ -103,6 +112,7 @@ impl Opened {
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
         stop: &'scope AtomicBool,
+        given_up: &'scope (dyn Fn(u64) + Sync),
     ) -> io::Result<Vec<ScopedJoinHandle<'scope, ()>>> {
         let builder = |name: &str| Builder::new().name(name.to_owned());
         let mut threads = Vec::new();
@@ -112,6 +122,10 @@ impl Opened {
             threads.push(builder("preparer").spawn_scoped(scope, || log.run_preparer(stop))?);
             let watch = || end_when_stale(&self.followed, stop);
             threads.push(builder("terms").spawn_scoped(scope, watch)?);
+            if let Some((leased, files)) = self.leased.as_ref().zip(self.log_files.as_ref()) {
+                let follow = move || leased.follow((log, &**files), stop, given_up);
+                threads.push(builder("power").spawn_scoped(scope, follow)?);
+            }
         }
         threads.push(builder("noter").spawn_scoped(scope, || self.note_log_end(stop))?);
         Ok(threads)
@@ -182,9 +196,15 @@ impl Parts {
         let (region, loss) = region(&self.service(), &self.volume.memory, &**log, self.term)?;
         let region = Arc::new(region);
         let memory = logs::real_memory(&self.volume.memory, &region);
-        let verdict = self.volume.verdict_on(&self.name, memory, power)?;
-        let verdict = self.on_storage(verdict)?;
-        let held = (&self.volume.memory, &verdict, region.ring_bytes());
+        let verdict_with = |power| {
+            let verdict = self.volume.verdict_on(&self.name, memory, power)?;
+            self.on_storage(verdict)
+        };
+        let verdict = verdict_with(power)?;
+        let leased = self.leased(&verdict, verdict_with, region.ring_bytes())?;
+        // What was acknowledged under a lease may be in it, whoever comes after.
+        let of_note = leased.as_ref().map_or(&verdict, |it| it.verdict_while_held());
+        let held = (&self.volume.memory, of_note, region.ring_bytes());
         logs::note_region(&self.service(), &**log, held, loss.clone())?;
         let class = class_of(&verdict);
         let pledge = region.word(PLEDGE).load(Ordering::Relaxed);
@@ -205,7 +225,8 @@ impl Parts {
         let log = Arc::new(log);
         self.close_home(&*log)?;
         let (volume, attached) =
-            self.open_volume((home.files(), log.clone()), class, beside, kernel)?;
+            self.open_volume((home.files(), log.clone()), class, beside.clone(), kernel)?;
+        leased.iter().for_each(|it| volume.acknowledge_while(it.clone()));
         let volume = self.home.served(volume).map_err(|error| self.volume_problem(error))?;
         told_lacking(&self.name, &recovery);
         let recovery = recovery_text(&recovery, Some(attached.bytes_applied));
@@ -213,7 +234,39 @@ impl Parts {
         let recovery = recovery + &lost;
         let wearer = self.home.wearer().clone();
         let (log, region) = (Some(log), memory);
-        Ok(Opened { volume, home, log, region, followed, wearer, verdict, recovery })
+        let log_files = beside;
+        Ok(Opened {
+            volume,
+            home,
+            log,
+            log_files,
+            region,
+            followed,
+            wearer,
+            verdict,
+            leased,
+            recovery,
+        })
+    }
+
+    /// The right to acknowledge from memory while the power is to be relied on, where that makes
+    /// memory good enough.
+    fn leased(
+        &self,
+        verdict: &Verdict,
+        verdict_with: impl Fn(PowerSource) -> Outcome<Verdict>,
+        ring_bytes: u64,
+    ) -> Outcome<Option<Arc<Leased>>> {
+        let Some(page) = &self.lease else { return Ok(None) };
+        let held = verdict_with(PowerSource::Armed)?;
+        if held.class == verdict.class {
+            return Ok(None);
+        }
+        let page = page.try_clone().map_err(|error| {
+            let remedy = "see whether descriptors ran out, then mount again";
+            Problem::new(Exit::Failed, self.what("following the power for"), error, remedy)
+        })?;
+        Ok(Some(Arc::new(Leased::new(page, (held, verdict.clone()), ring_bytes))))
     }
 
     fn open_through_queue(&self, server: &Server, kernel: Kernel) -> Outcome<Opened> {
@@ -231,8 +284,19 @@ impl Parts {
             (replayed, _) => format!("{replayed} changes found in the server's memory"),
         };
         let (followed, wearer) = (Vec::new(), self.home.wearer().clone());
-        let (log, region) = (None, None);
-        Ok(Opened { volume, home, log, region, followed, wearer, verdict, recovery })
+        let (log, log_files, region, leased) = (None, None, None, None);
+        Ok(Opened {
+            volume,
+            home,
+            log,
+            log_files,
+            region,
+            followed,
+            wearer,
+            verdict,
+            leased,
+            recovery,
+        })
     }
 
     /// Refuses a home that somebody changed while the log has what it lacks; then bars it.

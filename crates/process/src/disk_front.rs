@@ -74,7 +74,8 @@ fn serve(
     if orders.resume {
         users.ask_again();
     }
-    let ready = || reporter.say(&Report::Ready { recovery: "taken up".to_owned(), verdict });
+    let ready =
+        || reporter.say(&Report::Ready { recovery: "taken up".to_owned(), verdict, armed: None });
     // A disk in memory never waits for room.
     let tree = DiskTree::new(&orders.name, blocks);
     let seen = Seen { tree: &tree, blocks: Some(blocks), let_go: &|| {} };

@@ -37,11 +37,12 @@ use holdfast_machine::mounts::mounted_at;
 use holdfast_machine::raw::inherited;
 use holdfast_machine::threads::during;
 use holdfast_memory::{AttachError, Region};
+use holdfast_power::lease::Page;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::fd::AsFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -108,7 +109,9 @@ fn obey(args: &FrontArgs, reporter: &mut Reporter) -> Outcome<()> {
         }
         (None, None) => return Err(started(io::ErrorKind::InvalidInput.into())),
     };
-    let parts = Parts { name: orders.name.clone(), volume, home, log, storage, term: orders.term };
+    let lease = orders.lease_fd.map(inherited).transpose().map_err(started)?.map(Page::of);
+    let (name, term) = (orders.name.clone(), orders.term);
+    let parts = Parts { name, volume, home, log, storage, term, lease };
     match orders.task {
         Task::Serve => {
             let (fuse, tls) = (args.fuse_fd.map(inherited).transpose(), tls_of(&orders)?);
@@ -248,17 +251,26 @@ fn serve(
         users.ask_again();
     }
     let (recovery, verdict) = (opened.recovery.clone(), opened.verdict.clone());
-    let ready = || reporter.say(&Report::Ready { recovery, verdict });
+    let armed = opened.leased.as_ref().map(|it| it.verdict_while_held().clone());
+    let aside = Mutex::new(reporter.try_clone().map_err(|error| failed(parts, error))?);
+    let given_up = |taken_back| {
+        let mut reporter = aside.lock().unwrap_or_else(PoisonError::into_inner);
+        reporter.say(&Report::GivenUp { taken_back });
+    };
+    let ready = || reporter.say(&Report::Ready { recovery, verdict, armed });
     let let_go = || opened.volume.let_go();
     let (tree, blocks) = (opened.volume.tree(), opened.volume.blocks());
     let seen = Seen { tree, blocks, let_go: &let_go };
-    let listened = opened.with_background(|| users.serve(&parts.name, &seen, &config, ready));
+    let listened =
+        opened.with_background(&given_up, || users.serve(&parts.name, &seen, &config, ready));
     let listened = listened.unwrap_or_else(|error| Err(error.into()));
-    listened.map_err(|error| {
-        let error = io::Error::other(error);
-        Problem::caused(Exit::Failed, parts.what("serving"), error, "the keeper starts another")
-    })?;
+    listened.map_err(|error| failed(parts, io::Error::other(error)))?;
     parts.give_back(opened)
+}
+
+/// Why a front end serves no longer.
+fn failed(parts: &Parts, error: io::Error) -> Problem {
+    Problem::caused(Exit::Failed, parts.what("serving"), error, "the keeper starts another")
 }
 
 fn detach(parts: &Parts, power: PowerSource) -> Outcome<()> {

@@ -17,6 +17,7 @@ pub mod disk;
 mod disk_front;
 mod disks;
 pub mod front;
+mod leased;
 mod life;
 pub mod link;
 pub mod parts;

@@ -36,6 +36,12 @@ impl Reporter {
     pub(crate) fn to_keeper(&self) -> io::Result<File> {
         self.0.try_clone()
     }
+
+    /// The same, for another thread. Each says a line at once, and none is too long for a pipe to
+    /// keep it whole.
+    pub(crate) fn try_clone(&self) -> io::Result<Reporter> {
+        self.to_keeper().map(Reporter)
+    }
 }
 
 /// Without the right to choose what it hears, a process is as easily ended as any.

@@ -23,6 +23,7 @@ use holdfast_keeper::orders::Server;
 use holdfast_log::{CommitError, OpenError, ReadError};
 use holdfast_machine::advice::cure;
 use holdfast_machine::lock::{take_directory, take_home};
+use holdfast_power::lease::Page;
 use holdfast_volume::{CleanError, VolumeError};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -46,6 +47,8 @@ pub struct Parts {
     pub(super) storage: Storage,
     /// The keeper's term, if other hosts stand by.
     pub(super) term: Option<u64>,
+    /// Where the keeper says until when memory may acknowledge, if it ever may for a while only.
+    pub(super) lease: Option<Page>,
 }
 
 impl Parts {
@@ -80,7 +83,8 @@ impl Parts {
         let (home, log) = taken;
         let home = Home::taken(&volume.home, home)?;
         let (name, volume, storage) = (name.to_owned(), volume.clone(), Storage::Disk);
-        Ok(Parts { name, volume, home, log: Place::Here(Arc::new(log)), storage, term: None })
+        let (log, term, lease) = (Place::Here(Arc::new(log)), None, None);
+        Ok(Parts { name, volume, home, log, storage, term, lease })
     }
 
     /// Refuses a home that a program came to use after the keeper had looked. By now it is barred,

@@ -153,6 +153,9 @@ type Refused = Vec<(String, Problem)>;
 /// Begins to serve whatever can be. A keeper that could serve nothing at all has the first reason,
 /// unless programs may wait for what it has.
 fn begin_all(keeper: &Keeper, config: &Config, refused: &mut Refused) -> Outcome<()> {
+    if let Err(problem) = keeper.start_power(config) {
+        tracing::error!("{problem}");
+    }
     let started = keeper.start_server(config);
     match &started {
         Ok(text) => text.iter().for_each(|text| tracing::info!("{text}")),

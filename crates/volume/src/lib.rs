@@ -65,4 +65,4 @@ pub use home::fitness::{namelessness, unfitness};
 pub use home::others::{Left, Told, Unapplied, changed_by_others};
 pub use home::touched::touching;
 pub use record::RecordFault;
-pub use volume::{Attached, Class, DirectoryVolume};
+pub use volume::{Attached, Class, DirectoryVolume, Lease};

@@ -50,6 +50,13 @@ pub enum Class {
     Disk,
 }
 
+/// The right to acknowledge from memory, which may end at any time.
+pub trait Lease: Send + Sync {
+    /// Whether it is held now. Once it is not, what was acknowledged under it is brought to the
+    /// device by whoever has taken it back.
+    fn is_held(&self) -> bool;
+}
+
 /// What opening a volume found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attached {
@@ -66,6 +73,8 @@ pub struct DirectoryVolume {
     pub(crate) log: Arc<dyn CommitLog>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) class: Class,
+    /// Whether memory may acknowledge now what has to be on the device otherwise.
+    lease: OnceLock<Arc<dyn Lease>>,
     names: RwLock<Names>,
     /// Held while it is counted and noted how often a node is remembered; taken after `names`.
     counting: Mutex<()>,
@@ -133,9 +142,22 @@ impl DirectoryVolume {
         }
     }
 
-    /// What an acknowledgement of this volume means.
+    /// What an acknowledgement of this volume means, where no lease is held.
     pub fn class(&self) -> Class {
         self.class
+    }
+
+    /// Has memory acknowledge while this is held, although the volume was opened in
+    /// [`Class::Disk`]; set once.
+    ///
+    /// # Panics
+    /// If it was set before.
+    pub fn acknowledge_while(&self, lease: Arc<dyn Lease>) {
+        assert!(self.lease.set(lease).is_ok(), "a volume has one lease");
+    }
+
+    pub(crate) fn holds_lease(&self) -> bool {
+        self.lease.get().is_some_and(|lease| lease.is_held())
     }
 
     /// The node with this number.

@@ -242,7 +242,7 @@ impl RegionNote {
             medium: memory.medium,
             path: memory.path.clone(),
             class: verdict.class,
-            outlives_os: verdict.class == Class::Memory && verdict.survives.contains(&Failure::Os),
+            outlives_os: outlives_os(verdict),
             bytes_max,
             drained: false,
             loss: loss.or(of_before),
@@ -251,6 +251,17 @@ impl RegionNote {
             return Ok(());
         }
         put(files, NAME, &note)
+    }
+
+    /// Says what acknowledgements mean from now on.
+    pub fn acknowledges(files: &dyn Files, verdict: &Verdict) -> io::Result<()> {
+        let Note::Found(before) = RegionNote::of(files)? else { return Ok(()) };
+        let note = RegionNote {
+            class: verdict.class,
+            outlives_os: outlives_os(verdict),
+            ..before.clone()
+        };
+        if note == before { Ok(()) } else { put(files, NAME, &note) }
     }
 
     /// Says that the log's device has everything.
@@ -282,6 +293,11 @@ impl RegionNote {
         put(files, NAME, &note)?;
         Ok(loss)
     }
+}
+
+/// Whether what memory acknowledged is there after a restart of the system.
+fn outlives_os(verdict: &Verdict) -> bool {
+    verdict.class == Class::Memory && verdict.survives.contains(&Failure::Os)
 }
 
 impl Gone {

@@ -14,6 +14,26 @@ fn verdict(memory: Memory, must_survive: &[Failure], write_through: bool) -> Ver
     judge(&Facts { memory, power: PowerSource::None, must_survive, write_through }).unwrap()
 }
 
+fn verdict_with(power: PowerSource, memory: Memory, must_survive: &[Failure]) -> Verdict {
+    judge(&Facts { memory, power, must_survive, write_through: false }).unwrap()
+}
+
+#[test]
+fn a_power_source_supplies_the_power_and_nothing_else_and_only_while_it_is_armed() {
+    for memory in Memory::ALL {
+        for asked in subsets().filter(|s| !s.is_empty() && !s.contains(&Failure::Machine)) {
+            let of = |power| verdict_with(power, memory, &asked);
+            assert_eq!(of(PowerSource::Unarmed).class, of(PowerSource::None).class);
+            let by_itself = memory_table(memory);
+            let covers = |it: &Failure| *it == Failure::Power || by_itself.contains(it);
+            let is_covered = asked.iter().all(covers);
+            let armed = of(PowerSource::Armed);
+            assert_eq!(armed.class == Class::Memory, is_covered, "{memory:?} {asked:?}");
+            assert!(asked.iter().all(|it| armed.survives.contains(it)), "{memory:?} {asked:?}");
+        }
+    }
+}
+
 /// What memory survives, told a second time and by hand: the code above is checked against it.
 fn memory_table(memory: Memory) -> &'static [Failure] {
     match memory {
@@ -78,8 +98,10 @@ fn the_default_list_writes_through_without_a_power_source_on_all_but_persistent_
 fn every_gap_says_why_and_what_would_supply_it() {
     for memory in Memory::ALL {
         for failure in Failure::ALL {
-            if let Some((why, supply)) = memory_gap(memory, PowerSource::None, failure) {
-                assert!(!why.is_empty() && !supply.is_empty());
+            for power in PowerSource::ALL {
+                if let Some((why, supply)) = memory_gap(memory, power, failure) {
+                    assert!(!why.is_empty() && !supply.is_empty());
+                }
             }
         }
     }
@@ -111,7 +133,9 @@ fn what_no_class_keeps_is_refused_instead_of_claimed() {
 #[test]
 fn the_matrix_has_a_row_for_each_memory_and_one_for_the_disk() {
     let matrix = matrix();
-    assert_eq!(matrix.lines().count(), 2 + Memory::ALL.len() + 1);
+    assert_eq!(matrix.lines().count(), 2 + 2 * Memory::ALL.len() - 1 + 1);
+    let armed = "| memory, `shm`, power source armed | survives | **lost** | survives | **lost** |";
+    assert!(matrix.contains(armed), "{matrix}");
     assert!(matrix.contains("| memory, `shm` | survives | **lost** | **lost** | **lost** |"));
     let proved = "| memory, `pmem`: reserved RAM, proved | survives | survives | **lost** |";
     assert!(matrix.contains(proved));

@@ -66,7 +66,7 @@ fn memory_has_all(seen: &Seen) -> bool {
 /// Checks a volume that is not mounted.
 pub(super) fn check(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let volume = config.volume(name)?;
-    let verdict = verdict(name, volume, config.keeper.power)?;
+    let verdict = verdict(name, volume, config.power_of(volume))?;
     let remedy = |mounted: &str| {
         format!(
             "`holdfast status` tells how it is; what is given back can be checked: `holdfast \

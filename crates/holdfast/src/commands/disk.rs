@@ -6,6 +6,7 @@
 use crate::cli::disk::DiskCommand;
 use crate::output::Output;
 use holdfast_config::Config;
+use holdfast_config::claims::PowerSource;
 use holdfast_config::problem::Outcome;
 use holdfast_config::sizes::rounded;
 use holdfast_config::verdict_text;
@@ -24,7 +25,7 @@ pub(crate) fn disk(config: &Path, command: DiskCommand, output: Output) -> Outco
 
 fn make(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let disk = config.disk(name)?;
-    let verdict = make_one(Use::disk(name), disk, config.keeper.power)?;
+    let verdict = make_one(Use::disk(name), disk, PowerSource::None)?;
     let (size, verdict) = (rounded(disk.size.0), verdict_text(&verdict));
     output.done(&format!("{name} is made: {size} of zeros\n{verdict}"));
     Ok(())

@@ -1,4 +1,4 @@
-//! `holdfast mount` and `upgrade`: what only a running keeper can do.
+//! `holdfast mount`, `upgrade` and `drill`: what only a running keeper can do.
 //!
 //! Promise: the keeper's answer, unchanged, unless the volume is not seen where this command runs.
 //! Never: mounts anything itself; the mount would end with this command.
@@ -44,6 +44,12 @@ pub(crate) fn upgrade(config: &Path, command: UpgradeCommand, output: Output) ->
         }
     };
     print(answer_of(&configuration::load(config)?, command)?, output);
+    Ok(())
+}
+
+/// Asks the keeper for a drill; returns when it is passed.
+pub(crate) fn drill(config: &Path, output: Output) -> Outcome<()> {
+    print(answer_of(&configuration::load(config)?, Command::Drill)?, output);
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use crate::commands::disk::{self};
 use crate::output::Output;
 use crate::vm::{SnapshotService, part};
 use holdfast_config::Config;
+use holdfast_config::claims::PowerSource;
 use holdfast_config::problem::Outcome;
 use holdfast_config::sizes::rounded;
 use holdfast_config::verdict_text;
@@ -29,7 +30,7 @@ pub(crate) fn snapshot(config: &Path, command: SnapshotCommand, output: Output) 
 
 fn make(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let store = config.snapshot(name)?.store();
-    let verdict = disk::make_one(of(name), &store, config.keeper.power)?;
+    let verdict = disk::make_one(of(name), &store, PowerSource::None)?;
     let (size, verdict) = (rounded(store.size.0), verdict_text(&verdict));
     output.done(&format!("{name} is made: {size} for snapshots\n{verdict}"));
     Ok(())

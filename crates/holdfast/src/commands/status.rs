@@ -52,8 +52,9 @@ fn of_another_file(config: &Config, mut report: StatusReport) -> StatusReport {
 
 /// What configuration and regions tell.
 fn without_keeper(config: &Config) -> StatusReport {
-    let power = config.keeper.power;
-    let one = |(name, volume): (&String, _)| VolumeStatus::unattached(name, volume, power);
+    let one = |(name, volume): (&String, _)| {
+        VolumeStatus::unattached(name, volume, config.power_of(volume))
+    };
     let volumes = config.volumes.iter().map(one).collect();
     let report = StatusReport::new(None, volumes).of_nobody(config);
     report.beside(config.media())

@@ -11,6 +11,7 @@ use crate::cli::table::TableCommand;
 use crate::commands::{accept, mending};
 use crate::output::Output;
 use holdfast_config::Config;
+use holdfast_config::claims::PowerSource;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::verdict_text;
@@ -38,14 +39,14 @@ pub(crate) fn table(config: &Path, command: TableCommand, output: Output) -> Out
 
 fn make(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let table = config.table(name)?;
-    let verdict = verdict_of_table(name, table, config.keeper.power)?;
+    let verdict = verdict_of_table(name, table, PowerSource::None)?;
     private::directory(&table.store).map_err(|error| {
         let what = format!("making table {name} in {}", table.store.display());
         link::problem(&what, &table.store, &error).unwrap_or_else(|| {
             Problem::new(Exit::Failed, what, error, "make the directory, or correct store")
         })
     })?;
-    close(name, table, open(name, table, config.keeper.power)?)?;
+    close(name, table, open(name, table, PowerSource::None)?)?;
     output.done(&format!("{name} is made, without tables\n{}", verdict_text(&verdict)));
     Ok(())
 }
@@ -53,7 +54,7 @@ fn make(config: &Config, name: &str, output: Output) -> Outcome<()> {
 fn check(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let table = config.table(name)?;
     is_made(name, table)?;
-    let tables = open(name, table, config.keeper.power)?;
+    let tables = open(name, table, PowerSource::None)?;
     let checked = tables.check().map_err(|error| failed(name, error))?;
     close(name, table, tables)?;
     if let Some(first) = checked.disagreements.first() {

@@ -55,7 +55,7 @@ pub(crate) fn umount(config: &Path, name: &str, force: bool, output: Output) -> 
     let left = Left::of(name, volume)?;
     left.end_use(force)?;
     left.wait_for_server(&config, force, &mut progress)?;
-    give_back(name, volume, config.keeper.power, &mut |text| progress.say(text))?;
+    give_back(name, volume, config.power_of(volume), &mut |text| progress.say(text))?;
     drop(progress);
     let home = volume.home.display();
     let copies = match left.copies.get() {

@@ -17,6 +17,7 @@ use crate::output::{Output, Progress};
 use holdfast_attach::made::{is_made, may_be_made};
 use holdfast_attach::observe::observe;
 use holdfast_client::protocol::LOG_PREFIX;
+use holdfast_config::claims::PowerSource;
 use holdfast_config::problem::Outcome;
 use holdfast_config::sizes::rounded;
 use holdfast_config::verdict_text;
@@ -48,7 +49,7 @@ pub(crate) fn volume(config: &Path, command: VolumeCommand, output: Output) -> O
 
 fn make(config: &Config, name: &str, output: Output) -> Outcome<()> {
     let volume = config.volume(name)?;
-    let verdict = verdict(name, volume, config.keeper.power)?;
+    let verdict = verdict(name, volume, config.power_of(volume))?;
     let mut progress = Progress::new();
     make_log(name, config, Made::Volume, &mut |text| progress.say(text))?;
     drop(progress);
@@ -65,7 +66,7 @@ pub(super) fn make_served(config: &Path, name: &str, output: Output) -> Outcome<
     if !is_made(&log.log) {
         refuse_left_in_memory(&format!("{LOG_PREFIX}{name}"), &log.memory.medium())?;
     }
-    let verdict = verdict_of_log(&whose, log, memory_of(&log.memory), config.keeper.power)?;
+    let verdict = verdict_of_log(&whose, log, memory_of(&log.memory), PowerSource::None)?;
     let mut progress = Progress::new();
     let say = &mut |text: &str| progress.say(text);
     make_log_in(&whose, &log.log, &log.log_config(), say)?;

@@ -166,6 +166,7 @@ fn a_read_only_log_disk_is_named() {
 pub(crate) struct SlowDisk {
     mount: PathBuf,
     backing: PathBuf,
+    options: Vec<String>,
     process: Child,
 }
 
@@ -173,13 +174,33 @@ impl SlowDisk {
     pub(crate) fn start(backing: PathBuf, mount: PathBuf) -> SlowDisk {
         fs::create_dir_all(&backing).unwrap();
         fs::create_dir_all(&mount).unwrap();
-        let mut disk = SlowDisk { process: SlowDisk::spawn(&backing, &mount), mount, backing };
+        let (process, options) = (SlowDisk::spawn(&backing, &mount, &[]), Vec::new());
+        let mut disk = SlowDisk { mount, backing, options, process };
         disk.wait();
         disk
     }
 
-    fn spawn(backing: &Path, mount: &Path) -> Child {
-        slow_disk::command(backing, mount, &["--rpm", "60000"]).spawn().unwrap()
+    /// One that can lose its power.
+    pub(crate) fn start_mortal(backing: PathBuf, mount: PathBuf) -> SlowDisk {
+        let mut disk = SlowDisk::start(backing, mount);
+        disk.tear_out();
+        disk.options = vec!["--power-cut-seed".into(), "1".into()];
+        disk.bring_back();
+        disk
+    }
+
+    /// Of what was not synced, each sector is there or not, as this says. Then it is back.
+    pub(crate) fn lose_power(&mut self, seed: u64) {
+        kill(self.process.id().cast_signed(), Signal::USR1);
+        self.process.wait().unwrap();
+        self.options = vec!["--power-cut-seed".into(), (seed >> 1).to_string()];
+        self.bring_back();
+    }
+
+    fn spawn(backing: &Path, mount: &Path, options: &[String]) -> Child {
+        let turns = ["--rpm", "60000"].into_iter();
+        let options: Vec<&str> = turns.chain(options.iter().map(String::as_str)).collect();
+        slow_disk::command(backing, mount, &options).spawn().unwrap()
     }
 
     fn wait(&mut self) {
@@ -204,8 +225,8 @@ impl SlowDisk {
     }
 
     fn bring_back(&mut self) {
-        unmount(&self.mount, UnmountFlags::DETACH).unwrap();
-        self.process = SlowDisk::spawn(&self.backing, &self.mount);
+        let _ = unmount(&self.mount, UnmountFlags::DETACH);
+        self.process = SlowDisk::spawn(&self.backing, &self.mount, &self.options);
         self.wait();
     }
 }

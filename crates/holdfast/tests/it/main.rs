@@ -68,6 +68,7 @@ mod operators;
 mod operators_drawn;
 mod out_of_place;
 mod plan_commands;
+mod power;
 mod random_signals;
 mod refusals;
 mod refused;

@@ -46,6 +46,8 @@ pub enum Command {
         /// Although programs use it.
         force: bool,
     },
+    /// Show whether what memory may hold gets to the disks in time.
+    Drill,
     /// Unmount everything and end.
     Shutdown,
     /// Replace the server by this binary, or by the one at the keeper's path.

@@ -103,12 +103,14 @@ impl Keeper {
 
     /// How the configuration differs from what the server started with, and what to do.
     pub(super) fn changed_settings(&self, config: &Config) -> Option<String> {
-        self.begun.get().filter(|begun| begun.server != config.server).map(|_| {
-            format!(
-                "the configuration has other settings in [server] by now, and the keeper goes on \
-                 as it started: put back what it had, or {START_AGAIN}"
-            )
-        })
+        let begun = self.begun.get()?;
+        let sections =
+            [("[server]", begun.server != config.server), ("[power]", begun.power != config.power)];
+        let (section, _) = sections.into_iter().find(|(_, is_other)| *is_other)?;
+        Some(format!(
+            "the configuration has other settings in {section} by now, and the keeper goes on as \
+             it started: put back what it had, or {START_AGAIN}"
+        ))
     }
 
     /// How the configuration differs from what is attached, for people, and what to do about it.

@@ -11,7 +11,7 @@ use crate::supervisor::front_end::known::KnownFront;
 use crate::supervisor::server::known::KnownServer;
 use holdfast_blocks::Vdisk;
 use holdfast_client::protocol::DISK_PREFIX;
-use holdfast_config::claims::{Failure, Verdict};
+use holdfast_config::claims::{Failure, PowerSource, Verdict};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes::rounded;
@@ -129,7 +129,7 @@ impl DiskStatus {
             let told = ready.and_then(|ready| of(&service, &ready.verdicts)).cloned();
             let seen = fronts.get(name).and_then(|front| front.as_ref().ok()?.of.verdict.clone());
             let whose = format!("disk {name}");
-            let judged = || disk.verdict_on(&whose, memory_of_disk(disk), config.keeper.power).ok();
+            let judged = || disk.verdict_on(&whose, memory_of_disk(disk), PowerSource::None).ok();
             let unserved = ready.and_then(|ready| of(&service, &ready.unserved));
             let of_front = fronts.get(name).and_then(of_front);
             let told_of = unserved.or(of_front).filter(|problem| problem.exit == Exit::InUse);

@@ -7,6 +7,7 @@
 use super::StatusReport;
 use super::disk::DiskStatus;
 use super::health::Health;
+use super::power::PowerStatus;
 use super::served::{LogStatus, ServerStatus};
 use super::volume::VolumeStatus;
 use crate::supervisor::life::known::State;
@@ -29,7 +30,9 @@ impl StatusReport {
         let ending = ending.map(|_| "the keeper is ending".to_owned());
         let keeper = ending.chain(self.keeper.iter().filter_map(|keeper| keeper.problem.clone()));
         let beside = self.without_section.iter().map(ToString::to_string);
+        let power = self.power.iter().filter_map(PowerStatus::trouble);
         self.troubles = keeper
+            .chain(power)
             .chain(volumes)
             .chain(server)
             .chain(logs)

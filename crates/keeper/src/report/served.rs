@@ -9,7 +9,7 @@ use crate::supervisor::server::known::KnownServer;
 use holdfast_attach::bond::Loss;
 use holdfast_attach::observe::{Observation, observe};
 use holdfast_client::protocol::LOG_PREFIX;
-use holdfast_config::claims::{Failure, Verdict};
+use holdfast_config::claims::{Failure, PowerSource, Verdict};
 use holdfast_config::problem::Outcome;
 use holdfast_config::sizes::rounded;
 use holdfast_config::verdict_lines;
@@ -153,7 +153,7 @@ impl LogStatus {
             let is_served = told.is_some() && !is_given_up(server);
             let state = if is_served { "served" } else { "not served" };
             let judged =
-                || verdict_of_log(&service, log, memory_of(&log.memory), config.keeper.power).ok();
+                || verdict_of_log(&service, log, memory_of(&log.memory), PowerSource::None).ok();
             let unserved = ready.unserved.iter().find(|(of, _)| *of == service);
             let unserved = unserved.map(|(_, problem)| problem.to_string());
             let astray = server.and_then(|server| server.of.astray.get(&service).cloned());

@@ -7,7 +7,7 @@ use super::section::{Shown, shown};
 use super::words::{is_given_up, of};
 use crate::supervisor::server::known::KnownServer;
 use holdfast_client::protocol::SNAPSHOT_PREFIX;
-use holdfast_config::claims::Verdict;
+use holdfast_config::claims::{PowerSource, Verdict};
 use holdfast_config::sizes::rounded;
 use holdfast_config::verdict_lines;
 use holdfast_config::{Config, SnapshotConfig};
@@ -69,7 +69,7 @@ impl SnapshotStatus {
             };
             // What a dead server counted last is no client now.
             let served = seen.filter(|seen| is_mapped_by(&store.medium(), seen.server_pid()));
-            let (whose, power) = (format!("snapshot {name}"), config.keeper.power);
+            let (whose, power) = (format!("snapshot {name}"), PowerSource::None);
             let judged = || store.verdict_on(&whose, memory_of_disk(&store), power).ok();
             SnapshotStatus {
                 name: name.to_owned(),

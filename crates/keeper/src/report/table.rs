@@ -6,7 +6,7 @@
 use super::section::{Shown, shown};
 use super::words::{UPGRADE, astray_text, is_given_up, of, verdict_with};
 use crate::supervisor::server::known::KnownServer;
-use holdfast_config::claims::Verdict;
+use holdfast_config::claims::{PowerSource, Verdict};
 use holdfast_config::verdict_lines;
 use holdfast_config::{Config, TableConfig};
 use holdfast_machine::found::verdict_of_table;
@@ -45,7 +45,7 @@ impl TableStatus {
             let Shown { name, section: table, problem, .. } = shown;
             let service = format!("{}{name}", holdfast_client::protocol::TABLE_PREFIX);
             let told = ready.and_then(|ready| of(&service, &ready.verdicts)).cloned();
-            let judged = || verdict_of_table(name, table, config.keeper.power).ok();
+            let judged = || verdict_of_table(name, table, PowerSource::None).ok();
             let unserved = ready.and_then(|ready| of(&service, &ready.unserved));
             let astray = server.and_then(|server| server.of.astray.get(&service));
             let trouble = server.and_then(|server| {

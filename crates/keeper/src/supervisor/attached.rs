@@ -4,6 +4,7 @@
 //! what its front end knows.
 //! Never: attaches or ends anything.
 
+use crate::power::Power;
 use crate::report::volume::VolumeStatus;
 use crate::supervisor::front_end::FrontEndLife;
 use crate::supervisor::front_end::known::KnownFront;
@@ -14,6 +15,7 @@ use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_machine::mounts::Mount;
 use holdfast_machine::mounts::elsewhere::FileSystem;
+use std::sync::Arc;
 
 /// Of a file system that is kept.
 const UNSEEN: &str = "nobody is seen who keeps it, as by a mount namespace that no process is in, \
@@ -24,7 +26,8 @@ const UNSEEN: &str = "nobody is seen who keeps it, as by a mount namespace that 
 pub(crate) struct Attached {
     pub(crate) volume: VolumeConfig,
     pub(crate) verdict: Verdict,
-    pub(crate) power: PowerSource,
+    /// What the memory may rely on when the mains fail, if its lease follows from that.
+    pub(crate) power: Option<Arc<Power>>,
     /// If it is mounted.
     pub(crate) file_system: Option<FileSystem>,
     pub(crate) life: FrontEndLife,
@@ -71,14 +74,29 @@ impl Attached {
 
     /// The verdict of the front end, which has seen the memory, once there is one.
     pub(crate) fn verdict(&self) -> Verdict {
-        self.life.known().of.verdict.unwrap_or_else(|| self.verdict.clone())
+        let known = self.life.known().of;
+        let armed = self.power.as_ref().and_then(|power| power.verdict_of(&known));
+        armed.or(known.verdict).unwrap_or_else(|| self.verdict.clone())
+    }
+
+    /// Whether its memory may acknowledge because of the power.
+    pub(crate) fn may_be_leased(&self) -> bool {
+        let known = self.life.known();
+        known.of.armed.is_some() && !known.is_over()
+    }
+
+    /// What keeps its memory when the mains fail.
+    fn power_source(&self, known: &KnownFront) -> PowerSource {
+        let source = self.power.as_ref().filter(|_| known.of.armed.is_some());
+        source.map_or(PowerSource::None, |power| power.source_of(&known.of))
     }
 
     pub(crate) fn status(&self, name: &str) -> VolumeStatus {
         let observed = observe(&self.volume.medium());
         let known = self.life.known();
         let is_over = known.is_over();
-        let status = VolumeStatus::new(name, &self.volume, self.verdict(), self.power, observed);
+        let power = self.power_source(&known);
+        let status = VolumeStatus::new(name, &self.volume, self.verdict(), power, observed);
         let status = status.with(known).out_of_place(|| self.out_of_place(name));
         let status = status.with_log(&self.volume, false);
         if is_over { status.mounted_by_another(&self.volume) } else { status }

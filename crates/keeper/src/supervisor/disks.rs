@@ -18,6 +18,7 @@ use crate::supervisor::pace::{OFTEN, Pace, SELDOM};
 use crate::supervisor::progress::{PROGRESS_EVERY, Progress, RETRY_EVERY, Refuse};
 use crate::supervisor::spawn::OWN_BINARY;
 use crate::{attach, supervisor::upgrade};
+use holdfast_config::claims::PowerSource;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::{Config, DiskConfig, Way};
@@ -350,7 +351,7 @@ fn start_one(
     disk: &DiskConfig,
     server: Option<Server>,
 ) -> Outcome<DiskFront> {
-    let Means { config, term, manager, kept: kept_disks, memories, .. } = *means;
+    let Means { term, manager, kept: kept_disks, memories, .. } = *means;
     let binary = upgrade::open_binary(Path::new(OWN_BINARY))?;
     let whose = format!("disk {name}");
     attach::check_driver(&whose, disk.ublk)?;
@@ -373,7 +374,7 @@ fn start_one(
         name: name.to_owned(),
         volume: None,
         disk: Some(disk.clone()),
-        power: config.keeper.power,
+        power: PowerSource::None,
         task: Task::Serve,
         resume: false,
         ends_with_keeper: manager.keeps() && (disk.mount.is_some() || disk.way == Way::Direct),
@@ -382,8 +383,9 @@ fn start_one(
         sockets: Vec::new(),
         handover: None,
         pulse_fd: None,
+        lease_fd: None,
     };
-    let life = FrontEndLife::start(orders, held, (binary, memories), unmount_unserved)?;
+    let life = FrontEndLife::start(orders, held, (binary, memories, None), unmount_unserved)?;
     kept_disks.taken(name);
     Ok(DiskFront { life, file_system })
 }

@@ -17,6 +17,7 @@ use crate::kept::held::Held;
 use crate::memory;
 use crate::memory::Memories;
 use crate::orders::{Orders, Report, Task};
+use crate::power::Power;
 use crate::supervisor::heard::{Heard, start_heard};
 use crate::supervisor::life::Life;
 use crate::supervisor::life::known::State;
@@ -26,9 +27,9 @@ use crate::supervisor::log_place::LogPlace;
 use crate::supervisor::pace::{Pace, SELDOM};
 use crate::supervisor::progress::Progress;
 use crate::supervisor::restart::{Death, SHORT_PAUSE};
-use crate::supervisor::spawn::start_front;
+use crate::supervisor::spawn::{Told, start_front};
 use crate::supervisor::upgrade::Request;
-use holdfast_config::claims::Verdict;
+use holdfast_config::claims::{PowerSource, Verdict};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_machine::signals::is_from_outside;
@@ -63,7 +64,7 @@ impl FrontEndLife {
     pub(crate) fn start(
         orders: Orders,
         held: Held,
-        (binary, memories): (OwnedFd, &Arc<Memories>),
+        (binary, memories, power): (OwnedFd, &Arc<Memories>, Option<Arc<Power>>),
         unmount: fn(&Orders),
     ) -> Outcome<FrontEndLife> {
         let medium = if orders.server.is_some() { Medium::Private } else { orders.medium() };
@@ -72,6 +73,7 @@ impl FrontEndLife {
         let of = OfFront::default();
         let watched = Watched::new((who, &orders.whose()), of, memories.clone(), media)?;
         let watched = Arc::new(watched);
+        power.iter().for_each(|power| power.concerns(&watched));
         let (sender, events) = channel();
         let supervisor = Supervisor {
             orders,
@@ -80,6 +82,7 @@ impl FrontEndLife {
             held,
             life: Life::new(whose, binary, watched.clone()),
             watched: watched.clone(),
+            power,
             events,
             sender: sender.clone(),
             pace: Pace::default(),
@@ -283,7 +286,9 @@ impl Supervisor {
             }));
         };
         let (binary, pulse) = (self.life.binary(), &self.watched.pulse);
-        let start = || start_front(binary, &orders, &self.held, pulse);
+        let lease = self.power.as_ref().filter(|_| orders.power != PowerSource::None);
+        let told = Told { pulse, lease: lease.map(|power| power.lease()) };
+        let start = || start_front(binary, &orders, &self.held, &told);
         let pid = start_heard(start, hear)?;
         self.has_started = true;
         tracing::info!(volume = orders.name, pid, ?task, "front end started");
@@ -293,12 +298,15 @@ impl Supervisor {
 
     fn said(&mut self, report: Report, mut front: Front) -> Front {
         match report {
-            Report::Ready { recovery, verdict } => {
+            Report::Ready { recovery, verdict, armed } => {
                 front.process.was_ready = true;
                 // Who was told to end before it could say so is not the one that is waited for.
                 if !self.life.waits_for_the_old() {
-                    self.ready(front.process.pid, recovery, verdict);
+                    self.ready(front.process.pid, recovery, (verdict, armed));
                 }
+            }
+            Report::GivenUp { taken_back } => {
+                self.watched.change(|s| s.of.given_up = s.of.given_up.max(Some(taken_back)));
             }
             Report::Drained(text) => front.drained = Some(text),
             Report::Failed(problem) => {
@@ -309,7 +317,7 @@ impl Supervisor {
         front
     }
 
-    fn ready(&mut self, pid: u32, recovery: String, verdict: Verdict) {
+    fn ready(&mut self, pid: u32, recovery: String, (verdict, armed): (Verdict, Option<Verdict>)) {
         if !self.watched.hold(pid) {
             return self.watched.signal(Signal::KILL);
         }
@@ -319,6 +327,7 @@ impl Supervisor {
         let stall = self.life.serves(|s| {
             s.of.recovery = Some(recovery);
             s.of.verdict = Some(verdict);
+            s.of.armed = armed;
         });
         tracing::info!(volume = self.orders.name, recovery = text, ?stall, "front end serves");
     }

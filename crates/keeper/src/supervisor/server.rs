@@ -135,7 +135,7 @@ impl ServerLife {
         let socket = config.server.socket.clone();
         let (mut directories, mut logs, mut unserved) = (Vec::new(), Vec::new(), Vec::new());
         for (service, log) in config.services() {
-            match take_log(&service, &log, config.keeper.power) {
+            match take_log(&service, &log, PowerSource::None) {
                 Ok(directory) => {
                     let directory_fd = directory.as_raw_fd();
                     logs.push(LogOrders { service, log, directory_fd });
@@ -157,7 +157,7 @@ impl ServerLife {
             tables,
             snapshots,
             clients_max: config.server.clients_max,
-            power: config.keeper.power,
+            power: PowerSource::None,
             term,
             pulse_fd: None,
         };

@@ -24,15 +24,23 @@ use std::process::{Child, Command, Stdio};
 /// The binary that the keeper runs, even if the file was replaced since.
 pub(crate) const OWN_BINARY: &str = "/proc/self/exe";
 
+/// Memory that a front end and its keeper share.
+pub(crate) struct Told<'a> {
+    /// In which it gives signs of life.
+    pub(crate) pulse: &'a Pulse,
+    /// In which it finds its lease, if it may ever have one.
+    pub(crate) lease: Option<BorrowedFd<'a>>,
+}
+
 /// Starts a front end from this binary. Its reports come out of the pipe, which ends when the
 /// process does.
 pub(crate) fn start_front(
     binary: BorrowedFd<'_>,
     orders: &Orders,
     held: &Held,
-    pulse: &Pulse,
+    told: &Told<'_>,
 ) -> Outcome<(Child, PipeReader)> {
-    try_start_front(binary, orders, held, pulse).map_err(|error| {
+    try_start_front(binary, orders, held, told).map_err(|error| {
         let what = format!("starting a front end of {}", orders.whose());
         let remedy = "see whether processes or memory ran out, or name a binary that runs here";
         Problem::caused(Exit::Failed, what, error, remedy)
@@ -43,20 +51,22 @@ fn try_start_front(
     binary: BorrowedFd<'_>,
     orders: &Orders,
     held: &Held,
-    pulse: &Pulse,
+    told: &Told<'_>,
 ) -> io::Result<(Child, PipeReader)> {
-    pulse.begin_anew()?;
+    told.pulse.begin_anew()?;
     let mut passed = Vec::new();
     passed.extend(held.home.as_ref().map(|home| ("--home-fd", home.as_fd())));
     passed.extend(held.log.as_ref().map(|log| ("--log-fd", log.as_fd())));
     passed.extend(held.fuse.as_ref().map(|fuse| ("--fuse-fd", fuse.as_fd())));
     let mut ordered: Vec<_> = held.listeners.descriptors().collect();
     ordered.extend(held.handover.iter().flat_map(Handover::descriptors));
-    ordered.push(pulse.as_fd());
+    ordered.push(told.pulse.as_fd());
+    ordered.extend(told.lease);
     let orders = Orders {
         sockets: held.listeners.orders(),
         handover: held.handover.as_ref().map(Handover::orders),
-        pulse_fd: Some(pulse.as_fd().as_raw_fd()),
+        pulse_fd: Some(told.pulse.as_fd().as_raw_fd()),
+        lease_fd: told.lease.map(|lease| lease.as_raw_fd()),
         ..orders.clone()
     };
     let arguments = ["front", "--volume", &orders.name];

@@ -183,7 +183,7 @@ impl Log {
             released: marks.released,
             durable: marks.durable,
             tail: marks.tail,
-            dirty_bytes_max: self.dirty_bytes_max,
+            dirty_bytes_max: self.dirty_bytes_max.load(Ordering::Relaxed),
         }
     }
 

@@ -94,6 +94,7 @@ impl DirectoryVolume {
             log,
             clock,
             class,
+            lease: OnceLock::new(),
         };
         volume.names_mut().requests = requests;
         volume.names_mut().mark_home(&*volume.home, &root);

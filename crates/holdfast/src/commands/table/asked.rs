@@ -6,6 +6,7 @@
 use holdfast_client::protocol::{Status as HelloStatus, TABLE_PREFIX};
 use holdfast_client::{ConnectError, ResponderClient};
 use holdfast_config::Config;
+use holdfast_config::claims::PowerSource;
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_process::tables::{failed, is_made, open};
@@ -35,7 +36,7 @@ impl<'a> Asked<'a> {
             Ok(client) => By::Server(Box::new(client)),
             Err(ConnectError::Unreachable(_) | ConnectError::Refused(HelloStatus::NoService)) => {
                 is_made(name, table)?;
-                By::Opening(Box::new(open(name, table, config.keeper.power)?))
+                By::Opening(Box::new(open(name, table, PowerSource::None)?))
             }
             Err(error) => {
                 let remedy = "see `holdfast status`, and allow_uids and clients_max of the tables";

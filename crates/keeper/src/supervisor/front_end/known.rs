@@ -18,6 +18,10 @@ pub(crate) struct OfFront {
     pub(crate) recovery: Option<String>,
     /// What acknowledgements mean, by the front end that has mapped the memory.
     pub(crate) verdict: Option<Verdict>,
+    /// What they mean while the power is to be relied on, if that makes a difference.
+    pub(crate) armed: Option<Verdict>,
+    /// It was heard from a front end that nothing is left of a lease that was taken back so often.
+    pub(crate) given_up: Option<u64>,
     /// Nobody reaches it any more, wherever else it is mounted.
     pub(crate) is_cut_off: bool,
     /// So many processes had nothing but a copy of the mount when it was cut off.

@@ -7,6 +7,7 @@ use super::known::OfFront;
 use crate::kept::held::Held;
 use crate::memory::Astray;
 use crate::orders::{Orders, Report, Task};
+use crate::power::Power;
 use crate::supervisor::life::Life;
 use crate::supervisor::life::process::Process;
 use crate::supervisor::life::watched::Watched;
@@ -70,6 +71,8 @@ pub(super) struct Supervisor {
     pub(super) held: Held,
     pub(super) life: Life<OfFront>,
     pub(super) watched: Arc<Watched<OfFront>>,
+    /// Who gives its front ends a lease.
+    pub(super) power: Option<Arc<Power>>,
     pub(super) events: Receiver<Event>,
     pub(super) sender: Sender<Event>,
     /// The attempts to have back what somebody else has.

@@ -1,0 +1,341 @@
+//! The power of the machine: memory acknowledges while it is armed, and what was acknowledged is
+//! there after it has failed with a notice.
+//!
+//! The source is a file that a thread writes again and again, as an operator's own hardware would.
+//! The disk is modelled: a cut takes what was not synced, each sector by a seed; the processes are
+//! killed, and the memory region is removed. No plug was pulled.
+
+use crate::disks::SlowDisk;
+use crate::fixture::{Fixture, NAME, kill, stop, wait_until};
+use crate::seeds::{Random, for_seeds};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+const MAINS: &str = "ups.status: OL CHRG\nbattery.runtime: 300\n";
+const BATTERY: &str = "ups.status: OB DISCHRG\nbattery.runtime: 300\n";
+const LOW: &str = "ups.status: OB DISCHRG LB\nbattery.runtime: 100\n";
+
+/// A source that says the same again and again, until it is told to say something else.
+struct Ups {
+    says: Arc<Mutex<Option<&'static str>>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Ups {
+    fn start(path: PathBuf) -> Ups {
+        let (says, stop) = (Arc::new(Mutex::new(Some(MAINS))), Arc::new(AtomicBool::new(false)));
+        let (told, ended) = (says.clone(), stop.clone());
+        let write = move || {
+            for number in 0_u64.. {
+                if ended.load(Ordering::Relaxed) {
+                    return;
+                }
+                if let Some(text) = *told.lock().unwrap() {
+                    let next = path.with_extension("next");
+                    fs::write(&next, format!("{text}written: {number}\n")).unwrap();
+                    fs::rename(&next, &path).unwrap();
+                }
+                thread::sleep(Duration::from_millis(5));
+            }
+        };
+        Ups { says, stop, thread: Some(thread::spawn(write)) }
+    }
+
+    fn says(&self, text: &'static str) {
+        *self.says.lock().unwrap() = Some(text);
+    }
+
+    fn falls_silent(&self) {
+        *self.says.lock().unwrap() = None;
+    }
+}
+
+impl Drop for Ups {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// A volume on a disk that can lose its power, a source, and who writes.
+struct World {
+    fixture: Fixture,
+    disk: SlowDisk,
+    ups: Ups,
+}
+
+impl World {
+    fn new(must_survive: &str) -> World {
+        let fixture = Fixture::new();
+        let disk = SlowDisk::start_mortal(fixture.path("backing"), fixture.path("slow"));
+        fs::create_dir(fixture.path("slow/home")).unwrap();
+        let ups = Ups::start(fixture.path("ups"));
+        let on_disk =
+            |path: PathBuf, to: &str| (format!("{path:?}"), format!("{:?}", fixture.path(to)));
+        let (home, slow_home) = on_disk(fixture.home(), "slow/home");
+        let (log, slow_log) = on_disk(fixture.log(), "slow/log");
+        let mut text = fixture.config_text().replace(&home, &slow_home).replace(&log, &slow_log);
+        text = text.replace("[\"process\"]", must_survive);
+        text = text.replace("way = \"queue\"", "way = \"direct\"");
+        text += &format!(
+            "\n[power]\nfile = {:?}\nreserve_ms = 1000\nsettle_ms = 0\nasked_every_ms = 20\n\
+             drills = {:?}\n",
+            fixture.path("ups"),
+            fixture.path("drills.jsonl"),
+        );
+        fixture.configure(&text);
+        fixture.holdfast(&["volume", "make", NAME]).succeeded();
+        World { fixture, disk, ups }
+    }
+
+    fn serving() -> World {
+        let mut world = World::new("[\"process\", \"power\"]");
+        world.fixture.serve();
+        world
+    }
+
+    fn armed() -> World {
+        let world = World::serving();
+        world.fixture.holdfast(&["drill"]).succeeded();
+        world.wait_for("armed", "memory");
+        world
+    }
+
+    fn report(&self) -> Value {
+        let told = self.fixture.holdfast(&["status", "--json"]).out;
+        serde_json::from_str(&told).unwrap_or_default()
+    }
+
+    /// Until the power stands there, and acknowledgements mean that.
+    fn wait_for(&self, state: &str, class: &str) {
+        let is_so = || {
+            let report = self.report();
+            let found = &report["volumes"][0]["verdict"]["class"];
+            report["power"]["state"] == state && found == class
+        };
+        wait_until(is_so, || format!("{:#}\n{}", self.report(), self.fixture.keeper_log()));
+    }
+
+    /// The power is gone, and comes back: memory is empty, and of what the disk had not synced
+    /// nobody knows what is left.
+    fn cut(&mut self, seed: u64) {
+        self.fixture.kill_all();
+        self.disk.lose_power(seed);
+        self.fixture.restart();
+    }
+}
+
+/// Appends numbered lines to a file, each synced.
+struct Writer {
+    acknowledged: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+    failed: Arc<AtomicU64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    fn start(path: PathBuf, from: u64) -> Writer {
+        let (acknowledged, stop) = (Arc::new(AtomicU64::new(from)), Arc::default());
+        let failed = Arc::<AtomicU64>::default();
+        let (told, ended, errors) = (acknowledged.clone(), Arc::clone(&stop), failed.clone());
+        let write = move || {
+            let ended: Arc<AtomicBool> = ended;
+            let mut file = OpenOptions::new().append(true).create(true).open(path).unwrap();
+            for number in from + 1.. {
+                let line = format!("{number:08}\n");
+                let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_data());
+                if ended.load(Ordering::Relaxed) {
+                    return;
+                }
+                match written {
+                    Ok(()) => told.store(number, Ordering::Relaxed),
+                    Err(_) => {
+                        errors.fetch_add(1, Ordering::Relaxed);
+                        return;
+                    }
+                }
+            }
+        };
+        Writer { acknowledged, stop, failed, thread: Some(thread::spawn(write)) }
+    }
+
+    fn acknowledged(&self) -> u64 {
+        self.acknowledged.load(Ordering::Relaxed)
+    }
+
+    fn end(mut self) -> (u64, u64) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+        (self.acknowledged(), self.failed.load(Ordering::Relaxed))
+    }
+}
+
+/// How many whole lines there are, each in its place.
+fn lines_of(path: &Path) -> u64 {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    let in_place = |(number, line): (usize, &&str)| **line == format!("{:08}", number + 1);
+    lines.iter().enumerate().take_while(|it| in_place(*it)).count() as u64
+}
+
+#[test]
+fn the_class_of_a_volume_follows_the_power_and_status_says_why() {
+    let world = World::serving();
+    world.wait_for("unproven", "disk");
+    let report = world.report();
+    assert_eq!(report["health"], "degraded");
+    assert!(report["power"]["why"].as_str().unwrap().contains("`holdfast drill`"), "{report:#}");
+    let told = world.fixture.holdfast(&["status"]).out;
+    assert!(told.contains("power unproven for"), "{told}");
+    assert!(told.contains("writes through because of power"), "{told}");
+    let passed = world.fixture.holdfast(&["drill"]).succeeded();
+    assert!(passed.out.contains("the drill is passed"), "{passed:?}");
+    world.wait_for("armed", "memory");
+    assert_eq!(world.report()["volumes"][0]["power"], "armed");
+    assert_eq!(world.report()["health"], "serving");
+    world.ups.says(BATTERY);
+    world.wait_for("on battery", "disk");
+    world
+        .fixture
+        .holdfast(&["drill"])
+        .expect(1, &["the power is on battery", "wait for the mains"]);
+    world.ups.says(LOW);
+    world.wait_for("safe", "disk");
+    world.ups.says(MAINS);
+    world.wait_for("armed", "memory");
+    world.ups.falls_silent();
+    world.wait_for("stale", "disk");
+    world.ups.says(MAINS);
+    world.wait_for("armed", "memory");
+    // What it was given up for so often is known, and nothing else.
+    assert_eq!(world.report()["power"]["taken_back"], 2);
+}
+
+#[test]
+fn a_drill_without_volumes_or_without_power_says_what_is_missing() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    fixture.holdfast(&["drill"]).expect(2, &["no power source is configured", "[power]"]);
+    drop(fixture);
+    let mut world = World::new("[\"process\"]");
+    world.fixture.serve();
+    world.fixture.holdfast(&["drill"]).expect(2, &["no volume is mounted", "must_survive"]);
+    assert_eq!(world.report()["volumes"][0]["verdict"]["class"], "memory");
+    assert_eq!(world.report()["volumes"][0]["power"], "none");
+}
+
+#[test]
+fn memory_that_lacks_more_than_the_power_is_not_relied_on_for_it() {
+    let mut world = World::new("[\"process\", \"os\", \"power\"]");
+    world.fixture.serve();
+    world.wait_for("unproven", "disk");
+    world.fixture.holdfast(&["drill"]).expect(2, &["no volume is mounted"]);
+}
+
+#[test]
+fn a_keeper_that_stands_still_or_dies_takes_the_lease_with_it() {
+    let mut world = World::armed();
+    let at = world.fixture.mount().join("f");
+    let file = File::create(&at).unwrap();
+    stop(world.fixture.keeper_pid());
+    thread::sleep(Duration::from_millis(500));
+    file.write_all_at(b"x", 0).unwrap();
+    file.sync_data().unwrap();
+    world.fixture.kill_keeper();
+    // Whatever the region says, the log's device had it when the sync returned.
+    assert_eq!(world.fixture.status()["dirty_bytes"], 0, "{:#}", world.fixture.status());
+}
+
+#[test]
+fn nothing_that_was_acknowledged_is_lost_in_a_cut_after_a_notice() {
+    for_seeds("nothing_that_was_acknowledged_is_lost_in_a_cut", 2, |seed| {
+        let mut rng = Random::new(seed);
+        let mut world = World::armed();
+        let mut lines = 0;
+        for round in 0..4 {
+            let writer = Writer::start(world.fixture.mount().join("f"), lines);
+            thread::sleep(Duration::from_millis(rng.below(300)));
+            world.ups.says(if rng.below(2) == 0 { BATTERY } else { LOW });
+            let is_told = || world.report()["volumes"][0]["verdict"]["class"] == "disk";
+            wait_until(is_told, || world.fixture.keeper_log());
+            thread::sleep(Duration::from_millis(rng.below(30)));
+            let acknowledged = writer.acknowledged();
+            world.cut(rng.below(u64::MAX));
+            let _ = writer.end();
+            world.ups.says(MAINS);
+            world.fixture.serve();
+            let there = lines_of(&world.fixture.mount().join("f"));
+            assert!(there >= acknowledged, "round {round}: {there} of {acknowledged} lines");
+            lines = there;
+            world.wait_for("armed", "memory");
+        }
+        assert!(lines > 10, "{lines}");
+    });
+}
+
+#[test]
+fn the_canary_loses_what_memory_acknowledged_when_there_is_no_notice() {
+    let mut world = World::armed();
+    let mut lost = 0;
+    for round in 0..20 {
+        let writer = Writer::start(world.fixture.mount().join(format!("f{round}")), 0);
+        thread::sleep(Duration::from_millis(200));
+        let acknowledged = writer.acknowledged();
+        world.cut(round);
+        let _ = writer.end();
+        world.fixture.serve();
+        let there = lines_of(&world.fixture.mount().join(format!("f{round}")));
+        lost += acknowledged.saturating_sub(there);
+        if lost > 0 {
+            return;
+        }
+        world.wait_for("armed", "memory");
+    }
+    panic!("twenty cuts without a notice have lost nothing, so the test above shows nothing");
+}
+
+#[test]
+fn a_class_that_changes_again_and_again_fails_no_request() {
+    let world = World::armed();
+    let writer = Writer::start(world.fixture.mount().join("f"), 0);
+    let changes = std::env::var("HOLDFAST_CLASS_CHANGES").map_or(40, |it| it.parse().unwrap());
+    let taken_back = || world.report()["power"]["taken_back"].as_u64().unwrap();
+    let before = taken_back();
+    for _ in 0..changes / 2 {
+        world.ups.says(BATTERY);
+        world.wait_for("on battery", "disk");
+        world.ups.says(MAINS);
+        world.wait_for("armed", "memory");
+    }
+    assert_eq!(taken_back() - before, changes / 2);
+    let (acknowledged, failed) = writer.end();
+    assert_eq!(failed, 0);
+    assert!(lines_of(&world.fixture.mount().join("f")) >= acknowledged);
+    println!("{changes} changes of class, {acknowledged} lines synced meanwhile");
+}
+
+#[test]
+fn a_front_end_that_dies_while_the_power_is_armed_gives_back_what_it_acknowledged() {
+    let world = World::armed();
+    let writer = Writer::start(world.fixture.mount().join("f"), 0);
+    for _ in 0..5 {
+        thread::sleep(Duration::from_millis(50));
+        let pid = world.fixture.front_end();
+        kill(pid, Signal::KILL);
+        wait_until(|| world.fixture.front_end() != pid, || world.fixture.keeper_log());
+    }
+    world.ups.says(BATTERY);
+    world.wait_for("on battery", "disk");
+    let (acknowledged, failed) = writer.end();
+    assert_eq!(failed, 0);
+    assert!(lines_of(&world.fixture.mount().join("f")) >= acknowledged);
+}

@@ -1,0 +1,196 @@
+//! Follows a source, again and again, and says what comes of it.
+//!
+//! Promise: a lease ends when what it is based on is no longer fresh, whatever becomes of this
+//! thread or its process; it is taken back in the step that sees a bad sign; `changed` hears of
+//! each new state, of a better one before and of a worse one after the lease is written.
+//! Never: waits for those who hold the lease.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
+use std::time::Duration;
+
+use crate::lease::{Lease, Page, now_ms};
+use crate::source::Source;
+use crate::state::{Known, Power, Reading, State, Terms};
+
+/// What is said of the power.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Where it stands.
+    pub state: State,
+    /// Why memory may not acknowledge; empty if it may.
+    pub why: String,
+    /// Since when it stands there, in milliseconds of [`now_ms`].
+    pub since_ms: u64,
+    /// The newest reading, and when it was told.
+    pub told: Option<(Reading, u64)>,
+    /// What is wrong with the source, in words.
+    pub trouble: Option<String>,
+    /// How long may be drained after the mains have failed, in milliseconds.
+    pub drain_ms: u64,
+    /// How often the lease was taken back.
+    pub taken_back: u64,
+}
+
+/// Whom the power concerns.
+pub trait Concerned: Send + Sync + 'static {
+    /// How long ago the last drill was passed, in milliseconds, if none has failed since.
+    fn drilled_ms_ago(&self) -> Option<u64>;
+
+    /// Whether nothing is in memory alone, of those who have heard that the lease was taken back so
+    /// often.
+    fn is_drained(&self, taken_back: u64) -> bool;
+
+    /// How many share the time to drain in.
+    fn sharers(&self) -> u64;
+
+    /// The power stands elsewhere than before.
+    fn changed(&self, report: &Report);
+}
+
+/// A source that is followed.
+#[derive(Debug)]
+pub struct Monitor {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    page: Page,
+    terms: Terms,
+    seen: Mutex<Seen>,
+    woken: Condvar,
+}
+
+/// What changes.
+#[derive(Debug)]
+struct Seen {
+    power: Power,
+    report: Report,
+    is_drilling: bool,
+}
+
+impl Monitor {
+    /// Follows a source on a thread of its own, once in `every`, until the process ends.
+    ///
+    /// # Errors
+    /// The machine has no memory, descriptor or thread for it.
+    pub fn start(
+        source: Source,
+        terms: Terms,
+        every: Duration,
+        concerned: Arc<dyn Concerned>,
+    ) -> io::Result<Monitor> {
+        let power = Power::default();
+        let report = Report {
+            state: power.state(),
+            why: power.why().map_or_else(String::new, |why| why.to_string()),
+            since_ms: now_ms(),
+            told: None,
+            trouble: None,
+            drain_ms: 0,
+            taken_back: 0,
+        };
+        let seen = Mutex::new(Seen { power, report, is_drilling: false });
+        let shared = Shared { page: Page::new()?, terms, seen, woken: Condvar::new() };
+        let shared = Arc::new(shared);
+        let followed = shared.clone();
+        let follow = move || followed.follow(source, every, &*concerned);
+        Builder::new().name("power".into()).spawn(follow)?;
+        Ok(Monitor { shared })
+    }
+
+    /// What other processes read the lease from.
+    #[must_use]
+    pub fn page(&self) -> &Page {
+        &self.shared.page
+    }
+
+    /// What is known now.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        self.shared.lock().report.clone()
+    }
+
+    /// Memory may not acknowledge from the next step on, or may again.
+    pub fn drill(&self, goes_on: bool) {
+        self.shared.lock().is_drilling = goes_on;
+        self.shared.woken.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn follow(&self, mut source: Source, every: Duration, concerned: &dyn Concerned) {
+        loop {
+            let answer = source.ask();
+            self.step(answer, concerned);
+            let seen = self.lock();
+            let is_drilling = seen.is_drilling;
+            let waits = |seen: &mut Seen| seen.is_drilling == is_drilling;
+            drop(self.woken.wait_timeout_while(seen, every, waits));
+        }
+    }
+
+    fn step(&self, answer: Result<Option<Reading>, String>, concerned: &dyn Concerned) {
+        let mut seen = self.lock();
+        let before = seen.report.clone();
+        let now_ms = now_ms();
+        let (told, trouble) = match answer {
+            Ok(Some(reading)) => (Some((reading, now_ms)), None),
+            Ok(None) => (before.told, None),
+            Err(trouble) => (before.told, Some(trouble)),
+        };
+        let known = Known {
+            now_ms,
+            told,
+            drilled_ms_ago: concerned.drilled_ms_ago(),
+            is_drilling: seen.is_drilling,
+            is_drained: concerned.is_drained(before.taken_back),
+        };
+        seen.power.step(&known, &self.terms);
+        let (state, why) = (seen.power.state(), seen.power.why());
+        let is_taken_back = before.state == State::Armed && state != State::Armed;
+        let reading = told.map(|(reading, _)| reading);
+        seen.report = Report {
+            state,
+            why: why.map_or_else(String::new, |why| why.to_string()),
+            since_ms: if state == before.state { before.since_ms } else { now_ms },
+            told,
+            trouble,
+            drain_ms: reading.and_then(|it| self.terms.drain_ms(&it)).unwrap_or(0),
+            taken_back: before.taken_back + u64::from(is_taken_back),
+        };
+        let report = seen.report.clone();
+        let lease = self.lease(&report, concerned.sharers());
+        drop(seen);
+        if state == State::Armed && before.state != state {
+            concerned.changed(&report);
+        }
+        // A lease that cannot be taken back ends by itself.
+        if let Err(error) = self.page.write(&lease) {
+            tracing::error!(%error, "the lease of memory stays as it is until it ends");
+        }
+        if state != State::Armed && before.state != state {
+            concerned.changed(&report);
+        }
+    }
+
+    /// What follows from a report. A lease lasts as long as what it is based on.
+    fn lease(&self, report: &Report, sharers: u64) -> Lease {
+        let told_ms = report.told.filter(|_| report.state == State::Armed).map(|(_, at_ms)| at_ms);
+        Lease {
+            until_ms: told_ms.map_or(0, |at_ms| at_ms + self.terms.fresh_ms),
+            taken_back: report.taken_back,
+            drain_ms: report.drain_ms,
+            sharers,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

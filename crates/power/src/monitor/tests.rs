@@ -1,0 +1,142 @@
+//! A source that a test writes, followed as a keeper would.
+
+use super::*;
+use crate::source::Kind;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Instant;
+
+const EVERY: Duration = Duration::from_millis(10);
+const PATIENCE: Duration = Duration::from_secs(60);
+const GOOD: &str = "ups.status: OL CHRG\nbattery.runtime: 600\n";
+
+const TERMS: Terms = Terms {
+    hold_up_ms: None,
+    reserve_ms: 1000,
+    drain_ms_min: 100,
+    fresh_ms: 2000,
+    settle_ms: 50,
+    drill_ms: 1000,
+};
+
+#[derive(Debug, Default)]
+struct Owner {
+    is_drained: AtomicBool,
+    states: Mutex<Vec<State>>,
+}
+
+impl Concerned for Owner {
+    fn drilled_ms_ago(&self) -> Option<u64> {
+        Some(0)
+    }
+
+    fn is_drained(&self, _: u64) -> bool {
+        self.is_drained.load(Ordering::Relaxed)
+    }
+
+    fn sharers(&self) -> u64 {
+        2
+    }
+
+    fn changed(&self, report: &Report) {
+        self.states.lock().unwrap().push(report.state);
+    }
+}
+
+struct World {
+    directory: tempfile::TempDir,
+    owner: Arc<Owner>,
+    monitor: Monitor,
+    writes: u64,
+}
+
+impl World {
+    fn new() -> World {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("reading"), GOOD).unwrap();
+        let kind = Kind::File(directory.path().join("reading"));
+        let owner = Arc::new(Owner::default());
+        let source = Source::new(kind, PATIENCE);
+        let monitor = Monitor::start(source, TERMS, EVERY, owner.clone()).unwrap();
+        World { directory, owner, monitor, writes: 0 }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Writes this until the power stands there.
+    fn wait_for(&mut self, state: State, text: Option<&str>) -> Report {
+        let begun = Instant::now();
+        loop {
+            self.writes += 1;
+            let line = |text| format!("{text}written: {}\n", self.writes);
+            if let Some(text) = text.map(line) {
+                fs::write(self.path("next"), text).unwrap();
+                fs::rename(self.path("next"), self.path("reading")).unwrap();
+            }
+            let report = self.monitor.report();
+            if report.state == state {
+                return report;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{report:?}");
+            thread::sleep(EVERY);
+        }
+    }
+}
+
+#[test]
+fn a_source_that_is_well_gives_a_lease_and_one_bad_word_takes_it_back() {
+    let mut world = World::new();
+    assert!(!world.monitor.page().is_held());
+    let armed = world.wait_for(State::Armed, Some(GOOD));
+    assert_eq!((armed.drain_ms, armed.taken_back), (299_500, 0));
+    let lease = world.monitor.page().read();
+    assert_eq!((lease.drain_ms, lease.sharers), (299_500, 2));
+    let failed = world.wait_for(State::OnBattery, Some("ups.status: OB\nbattery.runtime: 600\n"));
+    assert!(!world.monitor.page().is_held());
+    assert_eq!((failed.taken_back, &*failed.why), (1, "the mains have failed"));
+    world.wait_for(State::Draining, Some("ups.status: OB LB\n"));
+    world.owner.is_drained.store(true, Ordering::Relaxed);
+    world.wait_for(State::Safe, Some("ups.status: OB LB\n"));
+    world.wait_for(State::Armed, Some(GOOD));
+    let states = world.owner.states.lock().unwrap().clone();
+    let serious = states.iter().filter(|it| !matches!(it, State::Stale | State::Charging));
+    let serious: Vec<State> = serious.copied().collect();
+    let expected = [State::Armed, State::OnBattery, State::Draining, State::Safe, State::Armed];
+    assert!(is_within(&expected, &serious), "{states:?}");
+}
+
+/// Whether these come in this order among others.
+fn is_within(these: &[State], all: &[State]) -> bool {
+    let mut all = all.iter();
+    these.iter().all(|it| all.any(|other| other == it))
+}
+
+#[test]
+fn a_source_that_falls_silent_loses_the_lease_by_itself() {
+    let mut world = World::new();
+    world.wait_for(State::Armed, Some(GOOD));
+    let stale = world.wait_for(State::Stale, None);
+    assert!(!world.monitor.page().is_held());
+    assert!(stale.why.contains("told nothing for"), "{stale:?}");
+    fs::remove_file(world.path("reading")).unwrap();
+    let begun = Instant::now();
+    while world.monitor.report().trouble.is_none() {
+        assert!(begun.elapsed() < PATIENCE);
+        thread::sleep(EVERY);
+    }
+}
+
+#[test]
+fn a_drill_takes_the_lease_back_and_gives_it_again() {
+    let mut world = World::new();
+    world.wait_for(State::Armed, Some(GOOD));
+    world.monitor.drill(true);
+    world.wait_for(State::Testing, Some(GOOD));
+    assert!(!world.monitor.page().is_held());
+    world.monitor.drill(false);
+    world.wait_for(State::Armed, Some(GOOD));
+}

@@ -1,0 +1,110 @@
+use super::*;
+use std::fs;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn shell(script: &str) -> Kind {
+    Kind::Command(["/bin/sh", "-c", script].map(String::from).to_vec())
+}
+
+#[test]
+fn a_command_tells_what_it_prints() {
+    let mut source = Source::new(shell("echo 'ups.status: OL'"), PATIENCE);
+    assert_eq!(source.ask(), parse("ups.status: OL").map(Some));
+}
+
+#[test]
+fn a_command_that_fails_prints_too_much_or_is_not_there_tells_nothing() {
+    let refused = [
+        (shell("echo 'ups.status: OL'; exit 3"), "exit status: 3"),
+        (shell("yes 'ups.status: OL'"), "too long"),
+        (shell("kill -9 $$"), "signal: 9"),
+        (shell("echo"), "does not say ups.status"),
+        (Kind::Command(vec!["/nowhere/upsc".into()]), "No such file"),
+        (Kind::Command(vec![]), "no name"),
+    ];
+    for (kind, why) in refused {
+        let refusal = Source::new(kind.clone(), PATIENCE).ask().unwrap_err();
+        assert!(refusal.contains(why), "{kind:?}: {refusal}");
+    }
+}
+
+#[test]
+fn a_command_that_does_not_end_is_ended_with_all_that_it_has_started() {
+    let directory = tempfile::tempdir().unwrap();
+    let noted = directory.path().join("pids");
+    let script = format!("sleep 1000 & echo $! > {0}; echo $$ >> {0}; wait", noted.display());
+    let refusal = Source::new(shell(&script), Duration::from_secs(2)).ask().unwrap_err();
+    assert!(refusal.contains("timed out"), "{refusal}");
+    let pids = fs::read_to_string(&noted).unwrap();
+    assert_eq!(pids.lines().count(), 2, "{pids}");
+    pids.lines().for_each(wait_for_end);
+}
+
+#[test]
+fn who_is_left_behind_by_a_command_is_ended_and_holds_nothing_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let noted = directory.path().join("pid");
+    let script = format!("sleep 1000 & echo $! > {}; echo 'ups.status: OB'", noted.display());
+    let reading = Source::new(shell(&script), PATIENCE).ask();
+    assert_eq!(reading, parse("ups.status: OB").map(Some));
+    wait_for_end(fs::read_to_string(&noted).unwrap().trim());
+}
+
+fn wait_for_end(pid: &str) {
+    let is_there = || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        !stat.is_empty() && !stat.contains(") Z ")
+    };
+    while is_there() {
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+#[test]
+fn a_file_tells_something_only_when_it_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("reading");
+    let mut source = Source::new(Kind::File(path.clone()), PATIENCE);
+    assert!(source.ask().unwrap_err().contains("No such file"));
+    fs::write(&path, "ups.status: OL").unwrap();
+    assert_eq!(source.ask(), Ok(None), "nobody knows how old it is");
+    assert_eq!(source.ask(), Ok(None));
+    let written = |text: &str| {
+        let next = directory.path().join("next");
+        fs::write(&next, text).unwrap();
+        fs::rename(&next, &path).unwrap();
+    };
+    written("ups.status: OB");
+    assert_eq!(source.ask(), parse("ups.status: OB").map(Some));
+    assert_eq!(source.ask(), Ok(None));
+    written("ups.status: what?");
+    assert!(source.ask().is_err());
+    fs::remove_file(&path).unwrap();
+    assert!(source.ask().is_err());
+    written("ups.status: OL");
+    assert_eq!(source.ask(), Ok(None), "one that comes back may be an old one");
+}
+
+#[test]
+fn a_file_that_has_been_set_back_in_time_was_written_all_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("reading");
+    fs::write(&path, "ups.status: OL").unwrap();
+    let mut source = Source::new(Kind::File(path.clone()), PATIENCE);
+    assert_eq!(source.ask(), Ok(None));
+    let file = File::options().write(true).open(&path).unwrap();
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    assert_eq!(source.ask(), parse("ups.status: OL").map(Some));
+}
+
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let mut source = Source::new(Kind::File(pipe), PATIENCE);
+    let asked: Vec<_> = (0..3).map(|_| source.ask()).collect();
+    assert!(asked.iter().all(|it| !matches!(it, Ok(Some(_)))), "{asked:?}");
+}
