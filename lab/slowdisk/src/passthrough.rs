@@ -308,11 +308,11 @@ impl Tree for Passthrough {
 
     fn sync(&self, node: NodeId) -> Result<(), Errno> {
         let dirty_bytes: Arc<AtomicU64> = self.table().node(node)?.dirty_bytes.clone();
-        if let Some(unsynced) = &self.unsynced {
-            // Before the flush: what is written during it waits for the next.
-            unsynced.synced(self.metadata(node)?.inode);
+        let flush = || self.platter.flush(&dirty_bytes);
+        match &self.unsynced {
+            Some(unsynced) => unsynced.sync(self.metadata(node)?.inode, flush),
+            None => flush(),
         }
-        self.platter.flush(&dirty_bytes);
         if self.syncs_below { self.sync_below(node) } else { Ok(()) }
     }
 

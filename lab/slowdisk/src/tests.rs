@@ -185,11 +185,11 @@ fn twice_written(seed: u64, synced: bool) -> Vec<u8> {
     let file = files.open(Path::new("file"), how).unwrap();
     let unsynced = unsynced::Unsynced::new();
     unsynced.write(file.clone(), &[1; SECTORS * 512], 0).unwrap();
-    unsynced.synced(file.metadata().unwrap().inode);
+    unsynced.sync(file.metadata().unwrap().inode, || {});
     unsynced.write(file.clone(), &[2; SECTORS * 512], 0).unwrap();
     unsynced.write(file.clone(), &[3; SECTORS * 512], 0).unwrap();
     if synced {
-        unsynced.synced(file.metadata().unwrap().inode);
+        unsynced.sync(file.metadata().unwrap().inode, || {});
     }
     unsynced.cut(seed).unwrap();
     fs::read(folder.path().join("file")).unwrap()
@@ -202,6 +202,29 @@ fn a_power_cut_tears_what_was_not_synced_at_sectors_and_nowhere_else() {
     assert!(left.chunks(512).all(|sector| sector.iter().all(|byte| *byte == sector[0])));
     assert!([1, 2, 3].iter().all(|value| firsts.contains(value)), "{firsts:?}");
     assert_ne!(left, twice_written(8, false), "another seed, another cut");
+}
+
+#[test]
+fn a_power_cut_during_a_sync_takes_of_what_is_being_synced_and_of_what_comes_after() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = RealFiles::open(folder.path()).unwrap();
+    let how = OpenHow { write: true, create_mode: Some(0o600), ..OpenHow::default() };
+    let file = files.open(Path::new("file"), how).unwrap();
+    let inode = file.metadata().unwrap().inode;
+    let write = |unsynced: &unsynced::Unsynced, value: u8| {
+        unsynced.write(file.clone(), &[value; 64 * 512], 0).unwrap();
+    };
+    let values = || fs::read(folder.path().join("file")).unwrap();
+    let disk = unsynced::Unsynced::new();
+    write(&disk, 1);
+    disk.sync(inode, || write(&disk, 2));
+    disk.cut(7).unwrap();
+    assert!(values().contains(&1) && values().contains(&2), "the second write was not synced");
+    assert!(!values().contains(&0), "the first one was");
+    let disk = unsynced::Unsynced::new();
+    write(&disk, 3);
+    disk.sync(inode, || assert!(disk.cut(7).unwrap() > 0));
+    assert!(values().contains(&3) && values().contains(&1), "it was cut before it had been synced");
 }
 
 #[test]

@@ -9,6 +9,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use holdfast_io::OpenFile;
@@ -19,6 +20,8 @@ const SECTOR_BYTES: u64 = 512;
 /// The contents that unsynced writes have replaced, by inode: nodes are forgotten and made anew.
 pub(super) struct Unsynced {
     files: Mutex<HashMap<u64, File>>,
+    /// So many writes there were; changes while `files` is locked.
+    writes: AtomicU64,
 }
 
 /// A file with unsynced writes, held open so that it can still be reached, and keeps its inode.
@@ -29,6 +32,8 @@ struct File {
 
 /// What stood in one place before one write. What lay beyond the end of the file was zero.
 struct Replaced {
+    /// Later writes have higher numbers.
+    write: u64,
     offset: u64,
     bytes: Vec<u8>,
 }
@@ -36,7 +41,7 @@ struct Replaced {
 impl Unsynced {
     /// Nothing is unsynced yet.
     pub(super) fn new() -> Self {
-        Self { files: Mutex::default() }
+        Self { files: Mutex::default(), writes: AtomicU64::new(0) }
     }
 
     fn files(&self) -> MutexGuard<'_, HashMap<u64, File>> {
@@ -57,7 +62,8 @@ impl Unsynced {
         file.read_full_at(&mut bytes, offset)?;
         file.write_all_at(from, offset)?;
         let known = files.entry(inode).or_insert_with(|| File { file, replaced: Vec::new() });
-        known.replaced.push(Replaced { offset, bytes });
+        let write = self.writes.fetch_add(1, Ordering::Relaxed);
+        known.replaced.push(Replaced { write, offset, bytes });
         Ok(())
     }
 
@@ -83,9 +89,17 @@ impl Unsynced {
         Ok(())
     }
 
-    /// Forgets what stood in a file whose writes are being synced.
-    pub(super) fn synced(&self, inode: u64) {
-        self.files().remove(&inode);
+    /// Syncs a file: by the time that `flush` is done, what it had been written before is there
+    /// for good. A power cut meanwhile takes of that, too.
+    pub(super) fn sync(&self, inode: u64, flush: impl FnOnce()) {
+        let files = self.files();
+        let writes = self.writes.load(Ordering::Relaxed);
+        drop(files);
+        flush();
+        let mut files = self.files();
+        if files.get_mut(&inode).is_some_and(|file| file.has_synced(writes)) {
+            files.remove(&inode);
+        }
     }
 
     /// The power fails. Returns how many pieces of sectors were taken back.
@@ -100,6 +114,12 @@ impl Unsynced {
 }
 
 impl File {
+    /// Forgets what stood there before writes with lower numbers. True if there are no others.
+    fn has_synced(&mut self, writes: u64) -> bool {
+        self.replaced.retain(|it| it.write >= writes);
+        self.replaced.is_empty()
+    }
+
     /// Sectors of which something between `from` and `to` has become zero, for good, keep all that
     /// was written to them before: a file system with a journal lets no cut count before that.
     fn became_zero(&mut self, from: u64, to: u64) {
@@ -112,7 +132,7 @@ impl File {
     /// From the last write to the first: a sector of which one write is kept keeps all before it.
     fn cut(&mut self, coin: &mut Coin) -> io::Result<u64> {
         let (mut kept, mut taken) = (HashSet::new(), 0);
-        while let Some(Replaced { offset, bytes }) = self.replaced.pop() {
+        while let Some(Replaced { offset, bytes, .. }) = self.replaced.pop() {
             let end = offset.saturating_add(bytes.len() as u64);
             let mut at = offset;
             while at < end {
@@ -137,8 +157,8 @@ impl Replaced {
     fn outside(mut self, from: u64, to: u64) -> impl Iterator<Item = Replaced> {
         let within = |at: u64| at.saturating_sub(self.offset).min(self.bytes.len() as u64) as usize;
         let (before, behind) = (within(from), within(to));
-        let rest =
-            Replaced { offset: self.offset + behind as u64, bytes: self.bytes[behind..].to_vec() };
+        let (offset, bytes) = (self.offset + behind as u64, self.bytes[behind..].to_vec());
+        let rest = Replaced { write: self.write, offset, bytes };
         self.bytes.truncate(before);
         [self, rest].into_iter().filter(|replaced| !replaced.bytes.is_empty())
     }

@@ -80,7 +80,7 @@ fn step(unsynced: &Unsynced, file: &Arc<dyn OpenFile>, model: &mut Sectors, rand
             model.punch(offset..offset + bytes);
         }
         _ => {
-            unsynced.synced(file.metadata().unwrap().inode);
+            unsynced.sync(file.metadata().unwrap().inode, || {});
             model.note(0..SECTORS * SECTOR);
         }
     }
