@@ -83,6 +83,8 @@ test-long: test programs
 	    --test it -- --nocapture damage::
 	HOLDFAST_SEED=1 HOLDFAST_SMALL_CHANGES=1000000 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test \
 	    --package holdfast --test command -- --nocapture programs_that_make_small_changes
+	HOLDFAST_SEEDS_FACTOR=25 HOLDFAST_CLASS_CHANGES=1000 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test \
+	    --package holdfast --test command -- --nocapture power::
 	CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --package holdfast --test command -- --ignored held_up
 	HOLDFAST_SCHEDULES=125000 crates/memory/shuttle.sh
 	set -e; for what in postgres mariadb sqlite ways; do \

@@ -9,7 +9,6 @@ use crate::values::Cache;
 const WHOLE: &str = r#"
 [keeper]
 socket = "/run/holdfast/control.sock"
-power = "none"
 
 [volume.pgwal]
 home = "/var/lib/postgresql/15/main/pg_wal"
@@ -84,7 +83,7 @@ fn certificates_without_a_place_to_use_them_or_with_a_relative_path_are_refused(
 fn an_unknown_key_is_refused_with_its_line() {
     for (line, instead, word) in [
         ("cache = \"write-through\"", "treads = 2", "treads"),
-        ("power = \"none\"", "pwoer = \"none\"", "pwoer"),
+        ("[keeper]", "[keeper]\npwoer = \"none\"", "pwoer"),
         ("medium = \"shm\", size", "medium = \"shm\", bytes = 1, size", "bytes"),
         ("[keeper]", "[keper]", "keper"),
     ] {
@@ -106,7 +105,7 @@ fn every_bad_value_is_refused_by_its_key() {
         ("log = \"/var/lib/holdfast/pgwal\"", "log = \"/srv/pgwal/log\"", "log"),
         ("cache = \"write-through\"", "cache = \"lots\"", "lots"),
         ("[\"process\"]", "[\"proces\"]", "proces"),
-        ("power = \"none\"", "power = \"hope\"", "hope"),
+        ("[keeper]", "[power]\nfile = \"ups\"\n\n[keeper]", "[power]"),
         ("medium = \"shm\"", "medium = \"ram\"", "ram"),
         ("[volume.pgwal]", "[volume.PgWal]", "PgWal"),
     ] {

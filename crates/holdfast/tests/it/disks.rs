@@ -184,16 +184,21 @@ impl SlowDisk {
     pub(crate) fn start_mortal(backing: PathBuf, mount: PathBuf) -> SlowDisk {
         let mut disk = SlowDisk::start(backing, mount);
         disk.tear_out();
-        disk.options = vec!["--power-cut-seed".into(), "1".into()];
+        disk.options = SlowDisk::mortal(1);
         disk.bring_back();
         disk
+    }
+
+    fn mortal(seed: u64) -> Vec<String> {
+        let seed = (seed >> 1).to_string();
+        ["--mb-per-s", "4", "--power-cut-seed", &seed].map(String::from).to_vec()
     }
 
     /// Of what was not synced, each sector is there or not, as this says. Then it is back.
     pub(crate) fn lose_power(&mut self, seed: u64) {
         kill(self.process.id().cast_signed(), Signal::USR1);
         self.process.wait().unwrap();
-        self.options = vec!["--power-cut-seed".into(), (seed >> 1).to_string()];
+        self.options = SlowDisk::mortal(seed);
         self.bring_back();
     }
 
