@@ -315,12 +315,12 @@ pub fn memory_gap(
         )),
         (Failure::Power, _) => match power {
             PowerSource::None => Some((
-                "no power source is configured, so nothing keeps the memory alive while it drains",
-                "a power source with a proven hold-up: [power] of the configuration, for volumes",
+                "no power source that it relies on keeps the memory alive while it drains",
+                "a power source with a proven hold-up: [power], for volumes of way \"direct\"",
             )),
             PowerSource::Unarmed => Some((
                 "the power source is not to be relied on now",
-                "what `holdfast status` says of the power",
+                "an armed one: `holdfast status` of a running keeper says what is missing",
             )),
             PowerSource::Armed => None,
         },

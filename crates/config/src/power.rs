@@ -120,6 +120,9 @@ impl PowerConfig {
             let found = self.asked_every_ms;
             return Err(format!("asked_every_ms = {found} is not between {least} and {most}"));
         }
+        if self.drill_days == 0 {
+            return Err("drill_days = 0 would have no drill prove anything".into());
+        }
         self.check_times()
     }
 
@@ -128,6 +131,14 @@ impl PowerConfig {
             let (hold_up_ms, reserve_ms) = (self.hold_up_ms.unwrap_or(0), self.reserve_ms);
             return Err(format!(
                 "hold_up_ms = {hold_up_ms} leaves nothing beside reserve_ms = {reserve_ms}"
+            ));
+        }
+        let fresh_ms = self.fresh_ms();
+        if self.reserve_ms < fresh_ms {
+            let reserve_ms = self.reserve_ms;
+            return Err(format!(
+                "reserve_ms = {reserve_ms} is less than the {fresh_ms} ms after which a source \
+                 that tells nothing any more is noticed: {FRESH} times asked_every_ms"
             ));
         }
         let times = [
@@ -160,10 +171,20 @@ impl PowerConfig {
             hold_up_ms: self.hold_up_ms,
             reserve_ms: self.reserve_ms,
             drain_ms_min: DRAIN_MS_MIN,
-            fresh_ms: self.asked_every_ms * FRESH,
+            fresh_ms: self.fresh_ms(),
             settle_ms: self.settle_ms,
             drill_ms: self.drill_days * DAY_MS,
         }
+    }
+
+    fn fresh_ms(&self) -> u64 {
+        self.asked_every_ms * FRESH
+    }
+
+    /// How long an answer may take: there is time left in which it counts.
+    #[must_use]
+    pub fn patience(&self) -> Duration {
+        Duration::from_millis(self.asked_every_ms * (FRESH - 1))
     }
 
     /// How often the source is asked.

@@ -20,7 +20,7 @@ use crate::kept::kept_disks::KeptDisks;
 use crate::kept::remains::Remains;
 use crate::last_word::LastWord;
 use crate::memory::Memories;
-use crate::power::Power;
+use crate::power::{Power, source_by_log};
 use crate::report::{KeeperStatus, StatusReport, UPGRADE, VolumeStatus};
 use crate::sectionless::{Sectionless, sectionless};
 use crate::supervisor::attached::Attached;
@@ -386,7 +386,7 @@ impl Keeper {
             self.memories.put_back(&volume.memory.medium(), &format!("volume {name}"))?;
         }
         attempt.waits_for("the disks of its home and its log");
-        let verdict = verdict(name, &volume, power)?;
+        let verdict = verdict(name, &volume, source_by_log(&volume, power))?;
         let (taken, decided) = match is_kept {
             // It was noted when it was attached.
             true => (self.remains.held(name, &volume)?, None),
@@ -461,7 +461,10 @@ impl Keeper {
                 continue;
             }
             return match (known.state, known.problem) {
-                (State::Serving, _) => Ok(self.served_text(name, attached, known.of.recovery)),
+                (State::Serving, _) => {
+                    attached.wait_until_settled();
+                    Ok(self.served_text(name, attached, known.of.recovery))
+                }
                 (_, Some(problem)) => Err(problem),
                 (state, None) => {
                     let what = format!("mounting volume {name}");

@@ -13,16 +13,21 @@ use crate::supervisor::front_end::known::OfFront;
 use crate::supervisor::life::known::State;
 use crate::supervisor::life::watched::Watched;
 use drills::Drills;
-use holdfast_config::PowerConfig;
+use holdfast_attach::bond::RegionNote;
 use holdfast_config::claims::{PowerSource, Verdict};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
+use holdfast_config::{PowerConfig, VolumeConfig};
+use holdfast_machine::bounded;
+use holdfast_peers::{Lines, Peer};
 use holdfast_power::lease::{Lease, now_ms};
 use holdfast_power::monitor::{Concerned, Monitor, Report};
 use holdfast_power::source::Source;
-use holdfast_power::state;
+use holdfast_power::state::{self, Why};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
 
 /// The power source of this machine, followed.
 #[derive(Debug)]
@@ -30,21 +35,26 @@ pub(crate) struct Power {
     monitor: Monitor,
     known: Arc<Known>,
     config: PowerConfig,
+    /// Held by the one drill that goes on.
+    drilling: Mutex<()>,
 }
 
 /// What the monitor asks.
 #[derive(Debug)]
 struct Known {
-    /// Volumes that may have a lease.
-    holders: Mutex<Vec<Weak<Watched<OfFront>>>>,
+    /// Volumes that may have a lease, by their logs.
+    holders: Mutex<Vec<(PathBuf, Weak<Watched<OfFront>>)>>,
     drills: Drills,
+    /// What may be said of a source that changes its mind again and again.
+    lines: Mutex<Lines>,
 }
 
 impl Power {
     /// Follows what the configuration names from now on.
     pub(crate) fn start(config: &PowerConfig) -> Outcome<Arc<Power>> {
-        let source = Source::new(config.kind(), config.asked_every());
-        let known = Known { holders: Mutex::default(), drills: Drills::of(&config.drills) };
+        let source = Source::new(config.kind(), config.patience());
+        let (holders, lines) = (Mutex::default(), Mutex::default());
+        let known = Known { holders, drills: Drills::of(&config.drills), lines };
         let known = Arc::new(known);
         let started = Monitor::start(source, config.terms(), config.asked_every(), known.clone());
         let monitor = started.map_err(|error| {
@@ -53,14 +63,15 @@ impl Power {
             Problem::new(Exit::Failed, "following the power", error, remedy)
         })?;
         tracing::info!(source = config.source_text(), "the power is followed");
-        Ok(Arc::new(Power { monitor, known, config: config.clone() }))
+        let (config, drilling) = (config.clone(), Mutex::default());
+        Ok(Arc::new(Power { monitor, known, config, drilling }))
     }
 
     /// The front ends of a volume may hold a lease from now on.
-    pub(crate) fn concerns(&self, volume: &Arc<Watched<OfFront>>) {
+    pub(crate) fn concerns(&self, log: &Path, volume: &Arc<Watched<OfFront>>) {
         let mut holders = self.known.lock();
-        holders.retain(|it| it.strong_count() > 0);
-        holders.push(Arc::downgrade(volume));
+        holders.retain(|(_, it)| it.strong_count() > 0);
+        holders.push((log.to_owned(), Arc::downgrade(volume)));
     }
 
     /// Where front ends read the lease.
@@ -90,10 +101,13 @@ impl Power {
     pub(crate) fn status(&self) -> PowerStatus {
         let report = self.monitor.report();
         let reading = report.told.map(|(reading, _)| reading);
+        let has_holders = !self.known.holders().is_empty();
+        let is_well = matches!(report.why, None | Some(Why::Settles(_)));
         PowerStatus {
             source: self.config.source_text(),
             state: report.state.word().to_owned(),
-            why: report.why.clone(),
+            why: report.why.map_or_else(String::new, |why| why.to_string()),
+            is_well: is_well || !has_holders,
             since_s: now_ms().saturating_sub(report.since_ms) / 1000,
             hold_up_ms: reading.and_then(|it| it.hold_up_ms),
             drain_ms: report.drain_ms,
@@ -105,30 +119,38 @@ impl Power {
 }
 
 impl Known {
-    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Watched<OfFront>>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<(PathBuf, Weak<Watched<OfFront>>)>> {
         self.holders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is known of each volume that may have acknowledged from memory.
-    fn holders(&self) -> Vec<OfFront> {
-        let holders: Vec<_> = self.lock().iter().filter_map(Weak::upgrade).collect();
-        let of = |it: Arc<Watched<OfFront>>| {
+    fn holders(&self) -> Vec<(PathBuf, OfFront)> {
+        let upgraded = |(log, it): &(PathBuf, Weak<_>)| Some((log.clone(), it.upgrade()?));
+        let holders: Vec<_> = self.lock().iter().filter_map(upgraded).collect();
+        let of = |(log, it): (PathBuf, Arc<Watched<OfFront>>)| {
             let known = it.lock();
             let has_lease = known.of.armed.is_some() && known.state != State::Detached;
-            has_lease.then(|| known.of.clone())
+            has_lease.then(|| (log, known.of.clone()))
         };
         holders.into_iter().filter_map(of).collect()
+    }
+
+    /// The logs of those that have not given up what was taken back so often.
+    fn holding(&self, taken_back: u64) -> Vec<PathBuf> {
+        let has_given_up = |it: &OfFront| it.given_up.is_some_and(|times| times >= taken_back);
+        let holding = self.holders().into_iter().filter(|(_, it)| !has_given_up(it));
+        holding.map(|(log, _)| log).collect()
     }
 }
 
 impl Concerned for Known {
     fn drilled_ms_ago(&self) -> Option<u64> {
-        self.drills.passed_ms_ago()
+        let logs: Vec<PathBuf> = self.holders().into_iter().map(|(log, _)| log).collect();
+        self.drills.passed_ms_ago(&logs)
     }
 
     fn is_drained(&self, taken_back: u64) -> bool {
-        let is_drained = |it: &OfFront| it.given_up.is_some_and(|times| times >= taken_back);
-        self.holders().iter().all(is_drained)
+        self.holding(taken_back).is_empty()
     }
 
     fn sharers(&self) -> u64 {
@@ -136,15 +158,37 @@ impl Concerned for Known {
     }
 
     fn changed(&self, report: &Report) {
-        let (state, why) = (report.state.word(), report.why.as_str());
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(left_out) = lines.left_out(Instant::now()) {
+            tracing::warn!("{left_out} changes of the power were not told here");
+        }
+        if !lines.may_say(Peer::Unknown, Instant::now()) {
+            return;
+        }
+        let why = report.why.map_or_else(String::new, |why| why.to_string());
+        let trouble = report.trouble.as_ref().map_or(String::new(), |it| format!(" ({it})"));
+        let (state, why) = (report.state.word(), why + &trouble);
         match report.state {
             state::State::Armed => tracing::info!(
                 drain_ms = report.drain_ms,
                 "the power is armed: memory acknowledges what has to survive it"
             ),
-            state::State::Charging => tracing::info!(state, why, "the power"),
+            state::State::Charging => tracing::info!(state, why, "the power: volumes wait"),
             _ => tracing::warn!(state, why, "the power: volumes wait for their disks"),
         }
+    }
+}
+
+/// What acknowledgements of a volume may have meant last, of which no front end tells: what the log
+/// says of its memory, which changes before memory acknowledges, and after all that it acknowledged
+/// is on the log's device. A log that does not answer has not said that.
+pub(crate) fn source_by_log(volume: &VolumeConfig, power: PowerSource) -> PowerSource {
+    match power {
+        PowerSource::None => PowerSource::None,
+        _ => match bounded::read(&volume.log, RegionNote::is_of_memory) {
+            Ok(false) => PowerSource::Unarmed,
+            Ok(true) | Err(_) => PowerSource::Armed,
+        },
     }
 }
 

@@ -2,25 +2,27 @@
 //!
 //! Promise: a lease ends when what it is based on is no longer fresh, whatever becomes of this
 //! thread or its process; it is taken back in the step that sees a bad sign; `changed` hears of
-//! each new state, of a better one before and of a worse one after the lease is written.
+//! each new state, of a better one before and of a worse one after the lease is written, and of
+//! what is wrong with the source.
 //! Never: waits for those who hold the lease.
 
 use std::io;
+use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
 
 use crate::lease::{Lease, Page, now_ms};
 use crate::source::Source;
-use crate::state::{Known, Power, Reading, State, Terms};
+use crate::state::{Known, Power, Reading, State, Terms, Why};
 
 /// What is said of the power.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Where it stands.
     pub state: State,
-    /// Why memory may not acknowledge; empty if it may.
-    pub why: String,
+    /// Why memory may not acknowledge, unless it may.
+    pub why: Option<Why>,
     /// Since when it stands there, in milliseconds of [`now_ms`].
     pub since_ms: u64,
     /// The newest reading, and when it was told.
@@ -31,6 +33,15 @@ pub struct Report {
     pub drain_ms: u64,
     /// How often the lease was taken back.
     pub taken_back: u64,
+}
+
+impl Report {
+    /// Whether it says anything that another does not: times go on.
+    fn is_told_beside(&self, before: &Report) -> bool {
+        let kind = |it: &Report| it.why.map(|why| mem::discriminant(&why));
+        let is_new = self.state != before.state || kind(self) != kind(before);
+        is_new || self.trouble.is_some() && self.trouble != before.trouble
+    }
 }
 
 /// Whom the power concerns.
@@ -45,7 +56,7 @@ pub trait Concerned: Send + Sync + 'static {
     /// How many share the time to drain in.
     fn sharers(&self) -> u64;
 
-    /// The power stands elsewhere than before.
+    /// The power stands elsewhere than before, or for another reason.
     fn changed(&self, report: &Report);
 }
 
@@ -85,7 +96,7 @@ impl Monitor {
         let power = Power::default();
         let report = Report {
             state: power.state(),
-            why: power.why().map_or_else(String::new, |why| why.to_string()),
+            why: power.why(),
             since_ms: now_ms(),
             told: None,
             trouble: None,
@@ -158,7 +169,7 @@ impl Shared {
         let reading = told.map(|(reading, _)| reading);
         seen.report = Report {
             state,
-            why: why.map_or_else(String::new, |why| why.to_string()),
+            why,
             since_ms: if state == before.state { before.since_ms } else { now_ms },
             told,
             trouble,
@@ -168,14 +179,15 @@ impl Shared {
         let report = seen.report.clone();
         let lease = self.lease(&report, concerned.sharers());
         drop(seen);
-        if state == State::Armed && before.state != state {
+        let is_told = report.is_told_beside(&before);
+        if state == State::Armed && is_told {
             concerned.changed(&report);
         }
         // A lease that cannot be taken back ends by itself.
         if let Err(error) = self.page.write(&lease) {
             tracing::error!(%error, "the lease of memory stays as it is until it ends");
         }
-        if state != State::Armed && before.state != state {
+        if state != State::Armed && is_told {
             concerned.changed(&report);
         }
     }

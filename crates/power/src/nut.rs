@@ -9,6 +9,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::reading::{self, TEXT_BYTES_MAX};
+use crate::source;
 use crate::state::Reading;
 
 /// What `upsd` says of a variable that the UPS does not have.
@@ -78,7 +79,7 @@ impl Link {
             }
             self.stream.set_read_timeout(Some(left(self.deadline)?))?;
             let mut bytes = [0; 4096];
-            match self.stream.read(&mut bytes)? {
+            match self.stream.read(&mut bytes).map_err(as_timed_out)? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 read => self.arrived.extend_from_slice(&bytes[..read]),
             }
@@ -99,10 +100,18 @@ fn unescaped(value: &str) -> String {
     plain
 }
 
-/// What is left until the deadline.
+/// What is left until the deadline, if anything is.
 fn left(deadline: Instant) -> io::Result<Duration> {
-    let left = deadline.saturating_duration_since(Instant::now());
+    let left = source::left(deadline);
     if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+/// A socket whose time is over says that there is nothing yet.
+fn as_timed_out(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),
+        _ => error,
+    }
 }
 
 #[cfg(test)]

@@ -44,6 +44,8 @@ pub(crate) fn of(status: &str, runtime: Option<&str>) -> Result<Reading, String>
         (false, false) => return Err(format!("{STATUS} says neither OL nor OB: {status:?}")),
     };
     let is_faulty = ["OFF", "BYPASS", "OVER", "RB", "ALARM"].into_iter().any(is);
+    // The mains are there, and the battery is used all the same.
+    let is_faulty = is_faulty || line == Line::Mains && is("DISCHRG");
     Ok(Reading {
         line,
         is_low: is("LB") || is("FSD"),

@@ -4,18 +4,18 @@
 //! as told now.
 //! Never: trusts the clock that people set.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::net::SocketAddr;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 
-use rustix::fs::OFlags;
+use holdfast_io::private;
+use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use crate::nut;
@@ -48,6 +48,8 @@ pub struct Source {
     patience: Duration,
     /// What was in the file, and which it was, when it was looked at last.
     file: Option<Written>,
+    /// A look at the file that has not come to an end. There is no other before it has.
+    looking: Option<Receiver<io::Result<(Written, String)>>>,
 }
 
 /// What tells one writing of a file from another.
@@ -57,7 +59,7 @@ impl Source {
     /// Asks for no longer than `patience` at a time.
     #[must_use]
     pub fn new(kind: Kind, patience: Duration) -> Source {
-        Source { kind, patience, file: None }
+        Source { kind, patience, file: None, looking: None }
     }
 
     /// What the source tells now; nothing if it has nothing new to tell.
@@ -71,94 +73,133 @@ impl Source {
             Kind::Command(words) => run(words, deadline).and_then(|it| parse(&it)).map(Some),
             Kind::File(path) => {
                 let path = path.clone();
-                self.look(path, deadline)
+                self.look(&path, deadline)
             }
         }
     }
 
     /// What is in a file that was written since it was looked at last. What was there before may be
     /// as old as anything.
-    fn look(&mut self, path: PathBuf, deadline: Instant) -> Result<Option<Reading>, String> {
-        let shown = path.display().to_string();
+    fn look(&mut self, path: &Path, deadline: Instant) -> Result<Option<Reading>, String> {
+        let failed = |error: io::Error| format!("reading {}: {error}", path.display());
         let before = self.file.take();
-        let read = Aside::begin(move || read(&path)).and_then(|it| it.wait(deadline));
-        let (written, text) = read.map_err(|error| format!("reading {shown}: {error}"))?;
+        let looking = match self.looking.take() {
+            Some(looking) => looking,
+            None => begin_to_read(path).map_err(failed)?,
+        };
+        let (written, text) = match looking.recv_timeout(left(deadline)) {
+            Ok(read) => read.map_err(failed)?,
+            Err(_) => {
+                self.looking = Some(looking);
+                return Err(failed(io::ErrorKind::TimedOut.into()));
+            }
+        };
         self.file = Some(written);
+        if !text.ends_with('\n') {
+            return Err(failed(io::Error::other("its last line has no end yet")));
+        }
         let is_new = before.is_some_and(|before| before != written);
         is_new.then(|| parse(&text)).transpose()
     }
 }
 
-/// Work on a thread of its own: there are disks that do not answer, and pipes that somebody holds.
-struct Aside<T>(Receiver<io::Result<T>>);
-
-impl<T: Send + 'static> Aside<T> {
-    fn begin(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<Aside<T>> {
-        let (sender, done) = sync_channel(1);
-        let work = move || drop(sender.send(work()));
-        Builder::new().name("power source".into()).spawn(work)?;
-        Ok(Aside(done))
-    }
-
-    fn wait(self, deadline: Instant) -> io::Result<T> {
-        let patience = deadline.saturating_duration_since(Instant::now());
-        self.0.recv_timeout(patience).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-    }
+/// Reads on a thread of its own: there are disks that do not answer.
+fn begin_to_read(path: &Path) -> io::Result<Receiver<io::Result<(Written, String)>>> {
+    let (sender, read) = sync_channel(1);
+    let path = path.to_owned();
+    let work = move || drop(sender.send(read_now(&path)));
+    Builder::new().name("power source".into()).spawn(work)?;
+    Ok(read)
 }
 
-fn read(path: &Path) -> io::Result<(Written, String)> {
-    // A pipe in its place would be waited for.
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = File::options().read(true).custom_flags(flags).open(path)?;
+fn read_now(path: &Path) -> io::Result<(Written, String)> {
+    let file = private::open(path, false)?;
     let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
     let written = (found.ino(), found.mtime(), found.mtime_nsec(), found.size());
     Ok((written, text_of(file)?))
 }
 
-/// Runs a program to its end. One that takes too long is killed, with all that it has started.
+/// Runs a program to its end, or for as long as it may take; then all that it has started is ended.
 fn run(words: &[String], deadline: Instant) -> Result<String, String> {
     let (program, arguments) = words.split_first().ok_or("it has no name")?;
     let failed = |error: io::Error| format!("running {program}: {error}");
+    // Whoever could write it would run what he likes, as this user.
+    let program_itself = std::fs::canonicalize(program).map_err(failed)?;
+    drop(private::open(&program_itself, false).map_err(failed)?);
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).stdout(Stdio::piped());
-    let mut child = command.process_group(0).spawn().map_err(failed)?;
+    command.args(arguments).current_dir("/").stdin(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.stdout(Stdio::piped()).process_group(0).spawn().map_err(failed)?;
     let pipe = child.stdout.take().expect("it is piped");
-    let printed = Aside::begin(move || text_of(pipe));
-    // What cannot be read is not waited for.
-    let patience = if printed.is_ok() { deadline } else { Instant::now() };
-    let ended = wait(&mut child, patience);
-    let printed = printed.and_then(|it| it.wait(deadline));
-    let text = ended.and_then(|status| Ok((status, printed?)));
+    let printed = read_until_end(pipe, &child, deadline);
+    let ended = end(&mut child, deadline);
+    let text = printed.and_then(|text| Ok((text, ended?)));
     match text.map_err(failed)? {
-        (status, text) if status.success() => Ok(text),
-        (status, _) => Err(format!("{program}: {status}")),
+        (text, status) if status.success() => Ok(text),
+        (_, status) => Err(format!("{program}: {status}")),
     }
 }
 
-/// Waits for the end of a program, and ends whatever it has started by then: that may hold what it
-/// prints to.
-fn wait(child: &mut Child, deadline: Instant) -> io::Result<ExitStatus> {
-    let pid = Pid::from_raw(child.id().cast_signed()).expect("a process has a number");
-    // It is not taken notice of before all of its group are gone: its number stays its own.
-    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    let is_over = || Instant::now() >= deadline;
-    while waitid(WaitId::Pid(pid), look)?.is_none() && !is_over() {
+/// What a program prints until it has ended, whoever else could still print there.
+fn read_until_end(mut pipe: ChildStdout, child: &Child, deadline: Instant) -> io::Result<String> {
+    fcntl_setfl(&pipe, OFlags::NONBLOCK)?;
+    let mut bytes = Vec::new();
+    loop {
+        let has_ended = has_ended(child)?;
+        match (&mut pipe).take(TEXT_BYTES_MAX as u64).read_to_end(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            read => drop(read?),
+        }
+        if bytes.len() >= TEXT_BYTES_MAX {
+            return Err(too_long());
+        }
+        if has_ended {
+            return String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into());
+        }
+        if left(deadline).is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         thread::sleep(LOOK_EVERY);
     }
-    let has_ended = waitid(WaitId::Pid(pid), look)?.is_some();
-    let _ = kill_process_group(pid, Signal::KILL);
+}
+
+fn has_ended(child: &Child) -> io::Result<bool> {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    Ok(waitid(WaitId::Pid(pid_of(child)), look)?.is_some())
+}
+
+fn pid_of(child: &Child) -> Pid {
+    Pid::from_raw(child.id().cast_signed()).expect("a process has a number")
+}
+
+/// What is left until then.
+pub(crate) fn left(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
+}
+
+/// Waits for the end of a program, and ends whatever it has started by then.
+fn end(child: &mut Child, deadline: Instant) -> io::Result<ExitStatus> {
+    // It is not taken notice of before all of its group are gone: its number stays its own.
+    while !has_ended(child)? && !left(deadline).is_zero() {
+        thread::sleep(LOOK_EVERY);
+    }
+    let in_time = has_ended(child)?;
+    let _ = kill_process_group(pid_of(child), Signal::KILL);
     let status = child.wait()?;
-    if has_ended { Ok(status) } else { Err(io::ErrorKind::TimedOut.into()) }
+    if in_time { Ok(status) } else { Err(io::ErrorKind::TimedOut.into()) }
 }
 
 /// The text of whatever can be read, which is not longer than any that is meant.
 pub(crate) fn text_of(from: impl Read) -> io::Result<String> {
     let mut text = String::new();
     let read = from.take(TEXT_BYTES_MAX as u64).read_to_string(&mut text)?;
-    match read < TEXT_BYTES_MAX {
-        true => Ok(text),
-        false => Err(io::Error::new(io::ErrorKind::InvalidData, "it is too long to be a reading")),
-    }
+    if read < TEXT_BYTES_MAX { Ok(text) } else { Err(too_long()) }
+}
+
+fn too_long() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "it is too long to be a reading")
 }
 
 #[cfg(test)]

@@ -104,7 +104,7 @@ pub enum Why {
     Drill,
     /// The source says that it would not keep the machine up.
     Faulty,
-    /// No drill was passed, or one has failed since.
+    /// No drill was passed with all that there is to drain, or one has failed since.
     NoDrill,
     /// The last one was so many milliseconds ago.
     DrillLongAgo(u64),
@@ -123,11 +123,14 @@ pub struct Power {
     why: Option<Why>,
     /// Since when every sign has been good, in milliseconds.
     good_since_ms: Option<u64>,
+    /// When the last step was, in milliseconds.
+    stepped_ms: u64,
 }
 
 impl Default for Power {
     fn default() -> Power {
-        Power { state: State::Stale, why: Some(Why::NothingTold), good_since_ms: None }
+        let (state, why) = (State::Stale, Some(Why::NothingTold));
+        Power { state, why, good_since_ms: None, stepped_ms: 0 }
     }
 }
 
@@ -157,12 +160,16 @@ impl Power {
     /// Takes in what is known now, which decides alone but for how long it has been good, and for
     /// an emergency that goes on.
     pub fn step(&mut self, known: &Known, terms: &Terms) {
+        // Nobody has looked for longer than anything counts: what was is not known.
+        if known.now_ms.saturating_sub(self.stepped_ms) > terms.fresh_ms {
+            self.good_since_ms = None;
+        }
         let (state, why) = self.next(known, terms);
         let is_good = matches!((state, why), (State::Charging, Some(Why::Settles(_))))
             || state == State::Armed;
         let since = self.good_since_ms.unwrap_or(known.now_ms);
         let good_since_ms = is_good.then_some(since);
-        *self = Power { state, why, good_since_ms };
+        *self = Power { state, why, good_since_ms, stepped_ms: known.now_ms };
     }
 
     fn next(&self, known: &Known, terms: &Terms) -> (State, Option<Why>) {
@@ -228,11 +235,11 @@ fn unfit(reading: &Reading, known: &Known, terms: &Terms) -> Option<(State, Why)
         reading.is_testing.then_some((State::Testing, Why::Tests)),
         reading.is_low.then_some((State::Charging, Why::Low)),
         reading.is_faulty.then_some((State::Charging, Why::Faulty)),
-        unproven(known, terms).map(|why| (State::Unproven, why)),
         drain_ms.is_none().then_some((State::Charging, Why::HoldUpUnknown)),
         drain_ms
             .filter(|ms| *ms < terms.drain_ms_min)
             .map(|ms| (State::Charging, Why::TooShort(ms))),
+        unproven(known, terms).map(|why| (State::Unproven, why)),
     ];
     whys.into_iter().flatten().next()
 }
@@ -282,17 +289,23 @@ impl fmt::Display for State {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = |ms: &u64| ms / 1000;
+        let time =
+            |ms: &u64| if *ms < 10_000 { format!("{ms} ms") } else { format!("{} s", ms / 1000) };
         match self {
             Why::NothingTold => write!(f, "the source tells nothing that is understood"),
             Why::ToldLongAgo(u64::MAX) => write!(f, "the source told of a time to come"),
-            Why::ToldLongAgo(ms) => write!(f, "the source has told nothing for {} s", seconds(ms)),
+            Why::ToldLongAgo(ms) => write!(f, "the source has told nothing for {}", time(ms)),
             Why::MainsFailed => write!(f, "the mains have failed"),
             Why::Low => write!(f, "what is stored is almost used up"),
             Why::Tests => write!(f, "the source tests itself"),
             Why::Drill => write!(f, "a drill goes on"),
             Why::Faulty => write!(f, "the source says that it would not keep the machine up"),
             Why::NoDrill => {
-                write!(f, "no drill was passed; `holdfast drill` shows whether one is")
+                write!(
+                    f,
+                    "no drill was passed with the volumes that there are, or the last one failed: \
+                     `holdfast drill`"
+                )
             }
             Why::DrillLongAgo(ms) => write!(
                 f,
@@ -303,8 +316,8 @@ impl fmt::Display for Why {
                 f,
                 "nobody says how long the stored energy lasts: set hold_up_ms under [power]"
             ),
-            Why::TooShort(ms) => write!(f, "what is stored leaves {ms} ms to drain in"),
-            Why::Settles(ms) => write!(f, "all has been well for {} s only", seconds(ms)),
+            Why::TooShort(ms) => write!(f, "what is stored leaves {} to drain in", time(ms)),
+            Why::Settles(ms) => write!(f, "all has been well for {} only", time(ms)),
         }
     }
 }

@@ -131,6 +131,16 @@ impl RegionNote {
         get(files, NAME)
     }
 
+    /// Whether what was acknowledged on the log in this directory may be in its memory alone.
+    pub fn is_of_memory(log: &Path) -> bool {
+        let note = RealFiles::open(log).and_then(|files| RegionNote::of(&files));
+        note.is_ok_and(|note| match note {
+            Note::Missing => false,
+            Note::Unreadable => true,
+            Note::Found(note) => note.class == Class::Memory && !note.drained,
+        })
+    }
+
     /// The memory, for people, that whoever opens the log without it may miss: nothing where the
     /// log's device has all that there was.
     pub fn missed(files: &dyn Files) -> io::Result<Option<String>> {

@@ -44,6 +44,9 @@ fn what_cannot_be_meant_is_refused_and_says_why() {
         ("file = \"/run/ups\"\ndrill_days = 9999999999999999", "ten years"),
         ("file = \"/run/ups\"\nsettle_ms = -1", "settle_ms"),
         ("file = \"/run/ups\"\nasked_every_ms = 0", "not between"),
+        ("file = \"/run/ups\"\ndrill_days = 0", "drill_days"),
+        ("file = \"/run/ups\"\nreserve_ms = 4999", "less than the 5000 ms"),
+        ("file = \"/run/ups\"\nasked_every_ms = 60000", "less than the 300000 ms"),
         ("file = \"/run/ups\"\nups = 1", "unknown field"),
     ];
     for (text, why) in refused {

@@ -241,7 +241,7 @@ impl Fixture {
     }
 
     /// Front ends and servers that keepers of this configuration started.
-    fn processes_of_keepers(&self) -> Vec<i32> {
+    pub(crate) fn processes_of_keepers(&self) -> Vec<i32> {
         let is_theirs = |pid: &i32| {
             let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let role = arguments.split(|byte| *byte == 0).nth(1);

@@ -137,6 +137,52 @@ impl World {
     }
 }
 
+impl World {
+    /// [`Self::cut`] of whatever there is.
+    fn cut_all(&mut self, seed: u64) {
+        let pids = self.fixture.processes_of_keepers();
+        self.fixture.end_keepers();
+        pids.into_iter().for_each(|pid| kill(pid, Signal::KILL));
+        self.disk.lose_power(seed);
+        self.fixture.wait_until_let_go();
+        self.fixture.take_mounts_away();
+        self.fixture.restart();
+    }
+
+    /// Does one of the things that happen to keepers, front ends and sources.
+    fn upset(&mut self, random: &mut Random) -> &'static str {
+        let front_ends = self.fixture.processes_of_keepers();
+        match random.below(6) {
+            0 => {
+                self.fixture.end_keepers();
+                "the keeper dies"
+            }
+            1 => {
+                front_ends.into_iter().for_each(|pid| kill(pid, Signal::KILL));
+                "the front end dies"
+            }
+            2 => {
+                self.fixture.end_keepers();
+                front_ends.into_iter().for_each(|pid| kill(pid, Signal::KILL));
+                "both die"
+            }
+            3 => {
+                self.ups.says(BATTERY);
+                "the mains fail"
+            }
+            4 => {
+                self.ups.falls_silent();
+                "the source falls silent"
+            }
+            _ => {
+                self.fixture.end_keepers();
+                self.fixture.begin_to_serve();
+                "another keeper comes"
+            }
+        }
+    }
+}
+
 /// Appends numbered lines to a file, each synced.
 struct Writer {
     acknowledged: Arc<AtomicU64>,
@@ -293,6 +339,35 @@ fn nothing_that_was_acknowledged_is_lost_in_a_cut_after_a_notice() {
             world.wait_for("armed", "memory");
         }
         assert!(lines > 10, "{lines}");
+    });
+}
+
+#[test]
+fn whatever_happens_no_status_says_more_than_a_cut_then_leaves() {
+    for_seeds("no_status_says_more", 8, |seed| {
+        let mut random = Random::new(seed);
+        let mut world = World::armed();
+        let writer = Writer::start(world.fixture.mount().join("f"), 0);
+        thread::sleep(Duration::from_millis(100 + random.below(300)));
+        for _ in 0..=random.below(2) {
+            println!("  {}", world.upset(&mut random));
+            thread::sleep(Duration::from_millis(random.below(100)));
+        }
+        let mut said_of = None;
+        for _ in 0..=random.below(40) {
+            let acknowledged = writer.acknowledged();
+            if world.report()["volumes"][0]["verdict"]["class"] == "disk" {
+                said_of = Some(acknowledged);
+                break;
+            }
+        }
+        world.cut_all(random.below(u64::MAX));
+        let _ = writer.end();
+        world.ups.says(MAINS);
+        world.fixture.serve();
+        let there = lines_of(&world.fixture.mount().join("f"));
+        println!("  class disk was said of {said_of:?} lines, and {there} are there");
+        assert!(there >= said_of.unwrap_or(0));
     });
 }
 

@@ -31,6 +31,7 @@ const REMEDIES: &[(&str, Known)] = &[
         By("each_disk_that_is_named_is_measured_and_ram_is_no_place_for_a_log"),
     ),
     ("holdfast disk remove {}", By("the_status_tells_of_a_disk_from_its_making_to_its_end")),
+    ("holdfast drill", By("the_class_of_a_volume_follows_the_power_and_status_says_why")),
     ("holdfast log dump", By("the_end_of_a_log_is_cut_off_for_good_and_it_goes_on")),
     (
         "holdfast log dump {}",

@@ -18,7 +18,7 @@ use holdfast_io::private;
 use holdfast_machine::threads::for_each;
 use holdfast_power::lease::Lease;
 use holdfast_power::monitor::{Concerned, Report};
-use holdfast_power::state::State;
+use holdfast_power::state::{State, Why};
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 const DRILLING: &str = "drilling";
 
 /// How long all front ends may take to give their lease up, whatever the source says.
-const GIVING_UP_MAX: Duration = Duration::from_secs(60);
+const GIVING_UP_MAX: Duration = Duration::from_secs(30);
 
 /// How often is looked whether they have.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
@@ -59,9 +59,14 @@ impl Power {
                           the power is all that is missing";
             return Err(Problem::new(Exit::Usage, DRILLING, why, remedy));
         }
+        let Ok(_one) = self.drilling.try_lock() else {
+            let remedy = "wait for its end: `holdfast status` tells what came of it";
+            return Err(Problem::new(Exit::InUse, DRILLING, "another drill goes on", remedy));
+        };
         self.monitor.drill(true);
         let goes = Goes(self);
-        let mut drill = Drill { when_s: now_s(), ..Drill::default() };
+        let logs = volumes.iter().map(|(_, volume)| volume.log.clone()).collect();
+        let mut drill = Drill { when_s: now_s(), logs, ..Drill::default() };
         let measured = self.measure(&mut drill, volumes, say);
         // An outage that came in between says nothing of the disks.
         refuse_now(&self.monitor.report())?;
@@ -106,8 +111,15 @@ impl Power {
                 return Ok(begun.elapsed().as_millis() as u64);
             }
             if begun.elapsed() > GIVING_UP_MAX {
-                let why = "a front end has not given its lease up";
-                let remedy = "`holdfast status` says what stands still";
+                let logs = self.known.holding(report.taken_back);
+                let logs: Vec<_> = logs.iter().map(|log| log.display().to_string()).collect();
+                let why = format!(
+                    "what memory has acknowledged was not brought to {} in {} s",
+                    logs.join(", "),
+                    GIVING_UP_MAX.as_secs()
+                );
+                let remedy = "`holdfast status` says what stands still; until a drill is passed, \
+                              volumes wait for their disks";
                 return Err(Problem::new(Exit::Failed, DRILLING, why, remedy));
             }
             std::thread::sleep(LOOK_EVERY);
@@ -115,15 +127,20 @@ impl Power {
     }
 }
 
-/// Refuses to drill while the machine may go down, or nobody knows whether it will.
+/// Refuses to drill while the machine may go down, nobody knows whether it will, or there is no
+/// time that a drill could be compared with.
 fn refuse_now(report: &Report) -> Outcome<()> {
-    let remedy = match report.state {
-        State::OnBattery | State::Draining | State::Safe => "wait for the mains",
-        State::Stale => "see to the source: docs/power.md",
+    let remedy = match (report.state, report.why) {
+        (State::OnBattery | State::Draining | State::Safe, _) => "wait for the mains",
+        (State::Stale, _) => "see to the source: docs/power.md",
+        (_, Some(Why::HoldUpUnknown)) => "set hold_up_ms under [power], and start the keeper again",
+        (_, Some(Why::TooShort(_) | Why::Low)) => "wait until it is charged, or set reserve_ms",
+        (_, Some(Why::Faulty)) => "see to the UPS",
         _ => return Ok(()),
     };
     let trouble = report.trouble.as_ref().map_or(String::new(), |it| format!(" ({it})"));
-    let why = format!("the power is {}: {}{trouble}", report.state, report.why);
+    let why = report.why.map_or_else(String::new, |why| why.to_string());
+    let why = format!("the power is {}: {why}{trouble}", report.state);
     Err(Problem::new(Exit::Failed, DRILLING, why, remedy))
 }
 

@@ -5,15 +5,18 @@
 //! Never: drills.
 
 use holdfast_io::private;
+use holdfast_machine::bounded;
 use serde::{Deserialize, Serialize};
-use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// More are not kept: a drill a day is noted for years.
 const KEPT_MAX: usize = 1000;
+
+/// No file of drills is as long.
+const FILE_BYTES_MAX: u64 = 8 << 20;
 
 /// What a drill has shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +25,8 @@ pub(crate) struct Drill {
     pub(crate) when_s: u64,
     /// All got to the disks in time.
     pub(crate) is_passed: bool,
+    /// The logs that it was about.
+    pub(crate) logs: Vec<PathBuf>,
     /// How many bytes.
     pub(crate) bytes: u64,
     /// How long that took, in milliseconds.
@@ -68,7 +73,9 @@ pub(crate) struct Drills {
 impl Drills {
     /// Those in a file; none, if there is none.
     pub(crate) fn of(path: &Path) -> Drills {
-        let newest = newest(path).unwrap_or_else(|error| {
+        let read = bounded::read(path, newest);
+        let read = read.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        let newest = read.unwrap_or_else(|error| {
             tracing::warn!(path = %path.display(), %error, "the drills so far prove nothing");
             None
         });
@@ -80,9 +87,11 @@ impl Drills {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How long ago it was, in milliseconds, if it was passed.
-    pub(crate) fn passed_ms_ago(&self) -> Option<u64> {
-        self.newest().filter(|it| it.is_passed)?.ago_ms()
+    /// How long ago it was, in milliseconds, if it was passed, and about all of these logs.
+    pub(crate) fn passed_ms_ago(&self, logs: &[PathBuf]) -> Option<u64> {
+        let is_about_all = |it: &Drill| logs.iter().all(|log| it.logs.contains(log));
+        let proves = |it: &Drill| it.is_passed && it.is_in_time() && is_about_all(it);
+        self.newest().filter(proves)?.ago_ms()
     }
 
     /// Notes another. One that failed counts, noted or not.
@@ -108,10 +117,16 @@ fn newest(path: &Path) -> io::Result<Option<Drill>> {
 }
 
 fn lines(path: &Path) -> io::Result<Vec<String>> {
-    match fs::read_to_string(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        text => Ok(text?.lines().map(str::to_owned).collect()),
+    let file = match private::open(path, false) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        file => file?,
+    };
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no file"));
     }
+    let mut text = String::new();
+    file.take(FILE_BYTES_MAX).read_to_string(&mut text)?;
+    Ok(text.lines().map(str::to_owned).collect())
 }
 
 /// By the clock that people set.

@@ -3,7 +3,6 @@
 //! Promise: the same facts as text and as JSON, which only gains fields.
 //! Never: finds anything out.
 
-use holdfast_power::state::State;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
@@ -16,6 +15,8 @@ pub struct PowerStatus {
     pub state: String,
     /// Why memory may not acknowledge because of it; empty if it may.
     pub why: String,
+    /// Whether nothing is to be done about it: it may, or will before long, or nobody would.
+    pub is_well: bool,
     /// How long it has been so, in seconds.
     pub since_s: u64,
     /// How long the machine goes on without the mains, as the source says, in milliseconds.
@@ -39,8 +40,8 @@ impl PowerStatus {
         if let Some(trouble) = &self.trouble {
             let _ = writeln!(text, "               {trouble}");
         }
-        let hold_up = self.hold_up_ms.map_or("unknown".to_owned(), |ms| format!("{} s", ms / 1000));
-        let _ = writeln!(text, "  hold-up      {hold_up}, of which {drain_ms} ms are to drain in");
+        let told = self.hold_up_ms.map_or("nothing".to_owned(), |ms| format!("{} s", ms / 1000));
+        let _ = writeln!(text, "  hold-up      told {told}; {drain_ms} ms may be used to drain");
         let drill = drill.as_deref().unwrap_or("none: `holdfast drill`");
         let _ = writeln!(text, "  drill        {drill}");
         text
@@ -48,7 +49,6 @@ impl PowerStatus {
 
     /// What is not well.
     pub(super) fn trouble(&self) -> Option<String> {
-        let is_well = [State::Armed, State::Charging].map(State::word).contains(&&*self.state);
-        (!is_well).then(|| format!("the power is {}: {}", self.state, self.why))
+        (!self.is_well).then(|| format!("the power is {}: {}", self.state, self.why))
     }
 }

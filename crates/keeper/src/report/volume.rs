@@ -7,6 +7,7 @@ use super::block_cache::BlockCacheStatus;
 use super::nbd_tls::NbdTlsStatus;
 use super::words::{also, astray_text, mortal_text};
 use crate::memory::Astray;
+use crate::power::source_by_log;
 use crate::pulse::why_stopped;
 use crate::supervisor::front_end::known::KnownFront;
 use crate::supervisor::life::known::State;
@@ -187,6 +188,7 @@ impl VolumeStatus {
         };
         let damaged = damaged.or_else(unseen);
         let is_gone = observed.is_err();
+        let power = source_by_log(volume, power);
         let judged = verdict(name, volume, power);
         let refused = judged.as_ref().err().cloned();
         let lacking =

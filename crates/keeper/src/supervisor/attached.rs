@@ -16,6 +16,10 @@ use holdfast_config::problem::{Outcome, Problem};
 use holdfast_machine::mounts::Mount;
 use holdfast_machine::mounts::elsewhere::FileSystem;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long whoever mounts waits to hear what acknowledgements mean.
+const SETTLING: Duration = Duration::from_secs(1);
 
 /// Of a file system that is kept.
 const UNSEEN: &str = "nobody is seen who keeps it, as by a mount namespace that no process is in, \
@@ -74,9 +78,17 @@ impl Attached {
 
     /// The verdict of the front end, which has seen the memory, once there is one.
     pub(crate) fn verdict(&self) -> Verdict {
-        let known = self.life.known().of;
-        let armed = self.power.as_ref().and_then(|power| power.verdict_of(&known));
-        armed.or(known.verdict).unwrap_or_else(|| self.verdict.clone())
+        let known = self.life.known();
+        let power = self.power.as_ref().filter(|_| !known.is_over());
+        let armed = power.and_then(|power| power.verdict_of(&known.of));
+        armed.or(known.of.verdict).unwrap_or_else(|| self.verdict.clone())
+    }
+
+    /// Waits until its front end has brought home what another had acknowledged because of the
+    /// power, if that does not take long: what is said of it then is what is so.
+    pub(crate) fn wait_until_settled(&self) {
+        let is_settling = |it: &KnownFront| it.of.armed.is_some() && it.of.given_up.is_none();
+        let _settled_or_not = self.life.wait_while(SETTLING, is_settling);
     }
 
     /// Whether its memory may acknowledge because of the power.
@@ -87,7 +99,8 @@ impl Attached {
 
     /// What keeps its memory when the mains fail.
     fn power_source(&self, known: &KnownFront) -> PowerSource {
-        let source = self.power.as_ref().filter(|_| known.of.armed.is_some());
+        let source = self.power.as_ref();
+        let source = source.filter(|_| known.of.armed.is_some() && !known.is_over());
         source.map_or(PowerSource::None, |power| power.source_of(&known.of))
     }
 

@@ -73,7 +73,9 @@ impl FrontEndLife {
         let of = OfFront::default();
         let watched = Watched::new((who, &orders.whose()), of, memories.clone(), media)?;
         let watched = Arc::new(watched);
-        power.iter().for_each(|power| power.concerns(&watched));
+        let log = orders.volume.as_ref().map(|volume| &*volume.log);
+        let concerned = power.iter().zip(log);
+        concerned.for_each(|(power, log)| power.concerns(log, &watched));
         let (sender, events) = channel();
         let supervisor = Supervisor {
             orders,

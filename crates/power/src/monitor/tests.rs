@@ -97,14 +97,15 @@ fn a_source_that_is_well_gives_a_lease_and_one_bad_word_takes_it_back() {
     assert_eq!((lease.drain_ms, lease.sharers), (299_500, 2));
     let failed = world.wait_for(State::OnBattery, Some("ups.status: OB\nbattery.runtime: 600\n"));
     assert!(!world.monitor.page().is_held());
-    assert_eq!((failed.taken_back, &*failed.why), (1, "the mains have failed"));
+    assert_eq!((failed.taken_back, failed.why), (1, Some(Why::MainsFailed)));
     world.wait_for(State::Draining, Some("ups.status: OB LB\n"));
     world.owner.is_drained.store(true, Ordering::Relaxed);
     world.wait_for(State::Safe, Some("ups.status: OB LB\n"));
     world.wait_for(State::Armed, Some(GOOD));
     let states = world.owner.states.lock().unwrap().clone();
     let serious = states.iter().filter(|it| !matches!(it, State::Stale | State::Charging));
-    let serious: Vec<State> = serious.copied().collect();
+    let mut serious: Vec<State> = serious.copied().collect();
+    serious.dedup();
     let expected = [State::Armed, State::OnBattery, State::Draining, State::Safe, State::Armed];
     assert!(is_within(&expected, &serious), "{states:?}");
 }
@@ -121,7 +122,7 @@ fn a_source_that_falls_silent_loses_the_lease_by_itself() {
     world.wait_for(State::Armed, Some(GOOD));
     let stale = world.wait_for(State::Stale, None);
     assert!(!world.monitor.page().is_held());
-    assert!(stale.why.contains("told nothing for"), "{stale:?}");
+    assert!(matches!(stale.why, Some(Why::ToldLongAgo(_))), "{stale:?}");
     fs::remove_file(world.path("reading")).unwrap();
     let begun = Instant::now();
     while world.monitor.report().trouble.is_none() {

@@ -28,7 +28,7 @@ fn each_word_of_a_status_means_one_thing() {
     assert_eq!(of("FSD OB"), Reading { line: Line::Battery, is_low: true, ..base });
     assert_eq!(of("OL CAL"), Reading { is_testing: true, ..base });
     assert_eq!(of("OL TEST"), Reading { is_testing: true, ..base });
-    for word in ["OFF", "BYPASS", "OVER", "RB", "ALARM"] {
+    for word in ["OFF", "BYPASS", "OVER", "RB", "ALARM", "DISCHRG"] {
         assert_eq!(of(&format!("OL {word}")), Reading { is_faulty: true, ..base }, "{word}");
     }
 }

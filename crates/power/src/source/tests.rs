@@ -1,5 +1,5 @@
 use super::*;
-use std::fs;
+use std::fs::{self, File};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -19,6 +19,7 @@ fn a_command_that_fails_prints_too_much_or_is_not_there_tells_nothing() {
         (shell("echo 'ups.status: OL'; exit 3"), "exit status: 3"),
         (shell("yes 'ups.status: OL'"), "too long"),
         (shell("kill -9 $$"), "signal: 9"),
+        (shell("printf '\\377'"), "invalid data"),
         (shell("echo"), "does not say ups.status"),
         (Kind::Command(vec!["/nowhere/upsc".into()]), "No such file"),
         (Kind::Command(vec![]), "no name"),
@@ -67,7 +68,7 @@ fn a_file_tells_something_only_when_it_is_written() {
     let path = directory.path().join("reading");
     let mut source = Source::new(Kind::File(path.clone()), PATIENCE);
     assert!(source.ask().unwrap_err().contains("No such file"));
-    fs::write(&path, "ups.status: OL").unwrap();
+    fs::write(&path, "ups.status: OL\n").unwrap();
     assert_eq!(source.ask(), Ok(None), "nobody knows how old it is");
     assert_eq!(source.ask(), Ok(None));
     let written = |text: &str| {
@@ -75,14 +76,14 @@ fn a_file_tells_something_only_when_it_is_written() {
         fs::write(&next, text).unwrap();
         fs::rename(&next, &path).unwrap();
     };
-    written("ups.status: OB");
+    written("ups.status: OB\n");
     assert_eq!(source.ask(), parse("ups.status: OB").map(Some));
     assert_eq!(source.ask(), Ok(None));
-    written("ups.status: what?");
+    written("ups.status: what?\n");
     assert!(source.ask().is_err());
     fs::remove_file(&path).unwrap();
     assert!(source.ask().is_err());
-    written("ups.status: OL");
+    written("ups.status: OL\n");
     assert_eq!(source.ask(), Ok(None), "one that comes back may be an old one");
 }
 
@@ -90,7 +91,7 @@ fn a_file_tells_something_only_when_it_is_written() {
 fn a_file_that_has_been_set_back_in_time_was_written_all_the_same() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("reading");
-    fs::write(&path, "ups.status: OL").unwrap();
+    fs::write(&path, "ups.status: OL\n").unwrap();
     let mut source = Source::new(Kind::File(path.clone()), PATIENCE);
     assert_eq!(source.ask(), Ok(None));
     let file = File::options().write(true).open(&path).unwrap();
@@ -107,4 +108,56 @@ fn what_is_no_file_is_not_waited_for() {
     let mut source = Source::new(Kind::File(pipe), PATIENCE);
     let asked: Vec<_> = (0..3).map(|_| source.ask()).collect();
     assert!(asked.iter().all(|it| !matches!(it, Ok(Some(_)))), "{asked:?}");
+}
+
+#[test]
+fn who_leaves_somebody_behind_each_time_leaves_no_thread_behind() {
+    let threads = || fs::read_dir("/proc/self/task").unwrap().count();
+    // A session of its own is not ended with the command.
+    let mut source = Source::new(shell("setsid sleep 3 & echo 'ups.status: OL'"), PATIENCE);
+    let before = threads();
+    for _ in 0..20 {
+        assert_eq!(source.ask(), parse("ups.status: OL").map(Some));
+    }
+    // Tests beside this one have some, too.
+    assert!(threads() < before + 15, "{before} threads before, and now {}", threads());
+}
+
+#[test]
+fn what_others_can_write_is_not_run_and_not_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("upsc");
+    fs::write(&program, "#!/bin/sh\necho 'ups.status: OL'\n").unwrap();
+    let set_mode = |path: &Path, mode| {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        fs::set_permissions(path, mode).unwrap();
+    };
+    set_mode(&program, 0o755);
+    let ask = || {
+        let kind = Kind::Command(vec![program.to_str().unwrap().into()]);
+        Source::new(kind, PATIENCE).ask()
+    };
+    assert_eq!(ask(), parse("ups.status: OL").map(Some));
+    set_mode(&program, 0o777);
+    assert!(ask().unwrap_err().contains("running"), "everybody could have written it");
+    set_mode(&program, 0o755);
+    set_mode(directory.path(), 0o777);
+    assert!(ask().is_err(), "everybody could have put it there");
+    set_mode(directory.path(), 0o700);
+    let path = directory.path().join("reading");
+    let mut source = Source::new(Kind::File(path.clone()), PATIENCE);
+    fs::write(&path, "ups.status: OL\n").unwrap();
+    set_mode(&path, 0o666);
+    assert!(source.ask().unwrap_err().contains("reading"), "everybody can write it");
+}
+
+#[test]
+fn a_file_whose_last_line_has_no_end_is_not_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("reading");
+    let mut source = Source::new(Kind::File(path.clone()), PATIENCE);
+    fs::write(&path, "ups.status: OL\n").unwrap();
+    assert_eq!(source.ask(), Ok(None));
+    fs::write(&path, "ups.status: OL LB").unwrap();
+    assert!(source.ask().unwrap_err().contains("no end"));
 }

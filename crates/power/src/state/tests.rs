@@ -88,7 +88,8 @@ fn a_step_later(power: Power) -> Power {
     let since = power.good_since_ms;
     // What has been good for long enough has been so, however long.
     let oldest = NOW_MS - 2 * TERMS.settle_ms;
-    Power { good_since_ms: since.map(|ms| (ms - STEP_MS).max(oldest)), ..power }
+    let good_since_ms = since.map(|ms| (ms - STEP_MS).max(oldest));
+    Power { good_since_ms, stepped_ms: NOW_MS - STEP_MS, ..power }
 }
 
 fn check(before: &Power, steps: u64, known: &Known, after: &Power) {
@@ -173,4 +174,21 @@ fn the_first_sign_that_is_good_is_not_enough_even_where_nothing_has_to_settle() 
     assert_eq!(power.state(), State::Charging);
     power.step(&good, &terms);
     assert_eq!(power.state(), State::Armed);
+}
+
+#[test]
+fn what_nobody_has_looked_at_for_a_while_has_to_settle_anew() {
+    let good = moments().into_iter().find(is_good).unwrap();
+    let at = |now_ms: u64| {
+        let told = good.told.map(|(reading, _)| (reading, now_ms));
+        Known { now_ms, told, ..good }
+    };
+    let mut power = Power::default();
+    let mut now_ms = NOW_MS;
+    while power.state() != State::Armed {
+        power.step(&at(now_ms), &TERMS);
+        now_ms += STEP_MS;
+    }
+    power.step(&at(now_ms + TERMS.fresh_ms), &TERMS);
+    assert_eq!(power.state(), State::Charging, "{power:?}");
 }
