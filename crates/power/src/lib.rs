@@ -10,6 +10,7 @@
 //! Promise: everything unknown, late, garbled or contradictory means that memory may not.
 //! Never: knows what a log or a volume is, or who asks.
 
+mod deadline;
 pub mod lease;
 pub mod monitor;
 mod nut;

@@ -8,8 +8,8 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use crate::deadline;
 use crate::reading::{self, TEXT_BYTES_MAX};
-use crate::source;
 use crate::state::Reading;
 
 /// What `upsd` says of a variable that the UPS does not have.
@@ -101,8 +101,8 @@ fn unescaped(value: &str) -> String {
 }
 
 /// What is left until the deadline, if anything is.
-fn left(deadline: Instant) -> io::Result<Duration> {
-    let left = source::left(deadline);
+fn left(until: Instant) -> io::Result<Duration> {
+    let left = deadline::left(until);
     if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
 }
 

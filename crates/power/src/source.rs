@@ -18,6 +18,7 @@ use holdfast_io::private;
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
+use crate::deadline::left;
 use crate::nut;
 use crate::reading::{TEXT_BYTES_MAX, parse};
 use crate::state::Reading;
@@ -172,11 +173,6 @@ fn has_ended(child: &Child) -> io::Result<bool> {
 
 fn pid_of(child: &Child) -> Pid {
     Pid::from_raw(child.id().cast_signed()).expect("a process has a number")
-}
-
-/// What is left until then.
-pub(crate) fn left(deadline: Instant) -> Duration {
-    deadline.saturating_duration_since(Instant::now())
 }
 
 /// Waits for the end of a program, and ends whatever it has started by then.

@@ -21,7 +21,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The lease of one volume.
 pub(super) struct Leased {
     page: Page,
-    /// What is to be in place before memory acknowledges is.
+    /// What is to be in place before memory acknowledges is. It orders nothing: who acknowledges
+    /// asks the page after it, and that is what takes a lease back.
     is_ready: AtomicBool,
     /// What acknowledgements mean while it is held.
     held: Verdict,
@@ -33,7 +34,7 @@ pub(super) struct Leased {
 
 impl Lease for Leased {
     fn is_held(&self) -> bool {
-        self.is_ready.load(Ordering::Acquire) && self.page.is_held()
+        self.is_ready.load(Ordering::Relaxed) && self.page.is_held()
     }
 }
 
@@ -77,7 +78,7 @@ impl Leased {
             done.is_failing = stepped.is_err();
             thread::park_timeout(LOOK_EVERY);
         }
-        self.is_ready.store(false, Ordering::Release);
+        self.is_ready.store(false, Ordering::Relaxed);
     }
 
     fn step(
@@ -90,7 +91,7 @@ impl Leased {
         let is_held = lease.is_held(now_ms());
         let is_ready = self.is_ready.load(Ordering::Relaxed);
         if is_ready && (!is_held || done.told != Some(lease.taken_back)) {
-            self.is_ready.store(false, Ordering::Release);
+            self.is_ready.store(false, Ordering::Relaxed);
             done.told = None;
         }
         let rate = log.drain_rate_bytes_per_s();
@@ -106,7 +107,7 @@ impl Leased {
             // What waits by now may be more than what may wait from now on.
             log.commit(log.marks().tail)?;
             if note(files, &self.held) {
-                self.is_ready.store(true, Ordering::Release);
+                self.is_ready.store(true, Ordering::Relaxed);
             }
         }
         Ok(())

@@ -1,3 +1,5 @@
+//! What `[power]` may say, and what it may not.
+
 use crate::Config;
 use holdfast_power::source::Kind;
 

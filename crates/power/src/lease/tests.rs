@@ -1,3 +1,5 @@
+//! A lease as others see it: written, ended, taken back, damaged.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! What is a reading, and what is none.
+
 use super::*;
 
 fn good() -> Reading {

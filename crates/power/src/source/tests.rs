@@ -1,3 +1,5 @@
+//! Programs and files that tell, lie, hang, and belong to others.
+
 use super::*;
 use std::fs::{self, File};
 

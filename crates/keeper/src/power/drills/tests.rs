@@ -1,3 +1,5 @@
+//! Which drills prove something.
+
 use super::*;
 
 fn drill(is_passed: bool, when_s: u64) -> Drill {
