@@ -129,7 +129,9 @@ impl Known {
         let holders: Vec<_> = self.lock().iter().filter_map(upgraded).collect();
         let of = |(log, it): (PathBuf, Arc<Watched<OfFront>>)| {
             let known = it.lock();
-            let has_lease = known.of.armed.is_some() && known.state != State::Detached;
+            // One whose front end has told nothing yet may have what another acknowledged.
+            let may_have_one = known.of.armed.is_some() || known.of.verdict.is_none();
+            let has_lease = may_have_one && known.state != State::Detached;
             has_lease.then(|| (log, known.of.clone()))
         };
         holders.into_iter().filter_map(of).collect()

@@ -138,7 +138,9 @@ impl Shared {
 
     fn follow(&self, mut source: Source, every: Duration, concerned: &dyn Concerned) {
         loop {
-            let answer = source.ask();
+            // An answer that took its time is as old as the question.
+            let asked_ms = now_ms();
+            let answer = source.ask().map(|told| told.map(|reading| (reading, asked_ms)));
             self.step(answer, concerned);
             let seen = self.lock();
             let is_drilling = seen.is_drilling;
@@ -147,13 +149,12 @@ impl Shared {
         }
     }
 
-    fn step(&self, answer: Result<Option<Reading>, String>, concerned: &dyn Concerned) {
+    fn step(&self, answer: Result<Option<(Reading, u64)>, String>, concerned: &dyn Concerned) {
         let mut seen = self.lock();
         let before = seen.report.clone();
         let now_ms = now_ms();
         let (told, trouble) = match answer {
-            Ok(Some(reading)) => (Some((reading, now_ms)), None),
-            Ok(None) => (before.told, None),
+            Ok(told) => (told.or(before.told), None),
             Err(trouble) => (before.told, Some(trouble)),
         };
         let known = Known {

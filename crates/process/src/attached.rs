@@ -62,9 +62,8 @@ pub(super) enum Kernel {
 pub(super) struct Opened {
     pub(super) volume: Volume,
     home: HomeInUse,
-    /// Its log, if this process drains it, and the directory of that.
+    /// Its log, if this process drains it.
     log: Option<Arc<Log>>,
-    log_files: Option<Arc<dyn Files>>,
     /// The memory of that log.
     region: Option<Arc<Region>>,
     /// Its region, if another host may take that over.
@@ -122,8 +121,8 @@ impl Opened {
             threads.push(builder("preparer").spawn_scoped(scope, || log.run_preparer(stop))?);
             let watch = || end_when_stale(&self.followed, stop);
             threads.push(builder("terms").spawn_scoped(scope, watch)?);
-            if let Some((leased, files)) = self.leased.as_ref().zip(self.log_files.as_ref()) {
-                let follow = move || leased.follow((log, &**files), stop, given_up);
+            if let Some(leased) = &self.leased {
+                let follow = move || leased.follow(log, stop, given_up);
                 threads.push(builder("power").spawn_scoped(scope, follow)?);
             }
         }
@@ -201,7 +200,7 @@ impl Parts {
             self.on_storage(verdict)
         };
         let verdict = verdict_with(power)?;
-        let leased = self.leased(&verdict, verdict_with, region.ring_bytes())?;
+        let leased = self.leased((&verdict, log), verdict_with, region.ring_bytes())?;
         // What was acknowledged under a lease may be in it, whoever comes after.
         let of_note = leased.as_ref().map_or(&verdict, |it| it.verdict_while_held());
         let held = (&self.volume.memory, of_note, region.ring_bytes());
@@ -225,7 +224,7 @@ impl Parts {
         let log = Arc::new(log);
         self.close_home(&*log)?;
         let (volume, attached) =
-            self.open_volume((home.files(), log.clone()), class, beside.clone(), kernel)?;
+            self.open_volume((home.files(), log.clone()), class, beside, kernel)?;
         leased.iter().for_each(|it| volume.acknowledge_while(it.clone()));
         let volume = self.home.served(volume).map_err(|error| self.volume_problem(error))?;
         told_lacking(&self.name, &recovery);
@@ -234,26 +233,14 @@ impl Parts {
         let recovery = recovery + &lost;
         let wearer = self.home.wearer().clone();
         let (log, region) = (Some(log), memory);
-        let log_files = beside;
-        Ok(Opened {
-            volume,
-            home,
-            log,
-            log_files,
-            region,
-            followed,
-            wearer,
-            verdict,
-            leased,
-            recovery,
-        })
+        Ok(Opened { volume, home, log, region, followed, wearer, verdict, leased, recovery })
     }
 
     /// The right to acknowledge from memory while the power is to be relied on, where that makes
     /// memory good enough.
     fn leased(
         &self,
-        verdict: &Verdict,
+        (verdict, log): (&Verdict, &Arc<dyn Files>),
         verdict_with: impl Fn(PowerSource) -> Outcome<Verdict>,
         ring_bytes: u64,
     ) -> Outcome<Option<Arc<Leased>>> {
@@ -266,7 +253,7 @@ impl Parts {
             let remedy = "see whether descriptors ran out, then mount again";
             Problem::new(Exit::Failed, self.what("following the power for"), error, remedy)
         })?;
-        Ok(Some(Arc::new(Leased::new(page, (held, verdict.clone()), ring_bytes))))
+        Ok(Some(Arc::new(Leased::new((page, log.clone()), (held, verdict.clone()), ring_bytes))))
     }
 
     fn open_through_queue(&self, server: &Server, kernel: Kernel) -> Outcome<Opened> {
@@ -284,19 +271,8 @@ impl Parts {
             (replayed, _) => format!("{replayed} changes found in the server's memory"),
         };
         let (followed, wearer) = (Vec::new(), self.home.wearer().clone());
-        let (log, log_files, region, leased) = (None, None, None, None);
-        Ok(Opened {
-            volume,
-            home,
-            log,
-            log_files,
-            region,
-            followed,
-            wearer,
-            verdict,
-            leased,
-            recovery,
-        })
+        let (log, region, leased) = (None, None, None);
+        Ok(Opened { volume, home, log, region, followed, wearer, verdict, leased, recovery })
     }
 
     /// Refuses a home that somebody changed while the log has what it lacks; then bars it.

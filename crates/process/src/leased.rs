@@ -11,6 +11,7 @@ use holdfast_io::Files;
 use holdfast_log::{CommitError, Log};
 use holdfast_power::lease::{Page, now_ms};
 use holdfast_volume::Lease;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -21,6 +22,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The lease of one volume.
 pub(super) struct Leased {
     page: Page,
+    /// The directory of its log.
+    files: Arc<dyn Files>,
     /// What is to be in place before memory acknowledges is. It orders nothing: who acknowledges
     /// asks the page after it, and that is what takes a lease back.
     is_ready: AtomicBool,
@@ -49,9 +52,13 @@ struct Done {
 
 impl Leased {
     /// One that is not held yet.
-    pub(super) fn new(page: Page, (held, given_up): (Verdict, Verdict), bytes_max: u64) -> Leased {
+    pub(super) fn new(
+        (page, files): (Page, Arc<dyn Files>),
+        (held, given_up): (Verdict, Verdict),
+        dirty_bytes_max: u64,
+    ) -> Leased {
         let is_ready = AtomicBool::new(false);
-        Leased { page, is_ready, held, given_up, dirty_bytes_max: bytes_max }
+        Leased { page, files, is_ready, held, given_up, dirty_bytes_max }
     }
 
     /// What acknowledgements mean while it is held.
@@ -61,15 +68,10 @@ impl Leased {
 
     /// Begins and ends what the lease is for, whenever it begins and ends, until `stop`. `tell`
     /// hears of each time that it was taken back, and nothing is left of it.
-    pub(super) fn follow(
-        &self,
-        (log, files): (&Log, &dyn Files),
-        stop: &AtomicBool,
-        tell: &dyn Fn(u64),
-    ) {
+    pub(super) fn follow(&self, log: &Log, stop: &AtomicBool, tell: &dyn Fn(u64)) {
         let mut done = Done::default();
         while !stop.load(Ordering::Relaxed) {
-            let stepped = self.step((log, files), &mut done, tell);
+            let stepped = self.step(log, &mut done, tell);
             if let Err(error) = &stepped
                 && !done.is_failing
             {
@@ -81,12 +83,7 @@ impl Leased {
         self.is_ready.store(false, Ordering::Relaxed);
     }
 
-    fn step(
-        &self,
-        (log, files): (&Log, &dyn Files),
-        done: &mut Done,
-        tell: &dyn Fn(u64),
-    ) -> Result<(), CommitError> {
+    fn step(&self, log: &Log, done: &mut Done, tell: &dyn Fn(u64)) -> Result<(), CommitError> {
         let lease = self.page.read();
         let is_held = lease.is_held(now_ms());
         let is_ready = self.is_ready.load(Ordering::Relaxed);
@@ -99,14 +96,14 @@ impl Leased {
         log.bound_dirty_bytes(bytes_max.min(self.dirty_bytes_max));
         if done.told != Some(lease.taken_back) {
             log.commit(log.marks().tail)?;
-            note(files, &self.given_up);
+            note(&*self.files, &self.given_up);
             tell(lease.taken_back);
             done.told = Some(lease.taken_back);
         }
         if is_held && !self.is_ready.load(Ordering::Relaxed) {
             // What waits by now may be more than what may wait from now on.
             log.commit(log.marks().tail)?;
-            if note(files, &self.held) {
+            if note(&*self.files, &self.held) {
                 self.is_ready.store(true, Ordering::Relaxed);
             }
         }

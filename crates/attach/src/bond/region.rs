@@ -134,11 +134,13 @@ impl RegionNote {
     /// Whether what was acknowledged on the log in this directory may be in its memory alone.
     pub fn is_of_memory(log: &Path) -> bool {
         let note = RealFiles::open(log).and_then(|files| RegionNote::of(&files));
-        note.is_ok_and(|note| match note {
-            Note::Missing => false,
-            Note::Unreadable => true,
-            Note::Found(note) => note.class == Class::Memory && !note.drained,
-        })
+        match note {
+            Ok(Note::Missing) => false,
+            Ok(Note::Found(note)) => note.class == Class::Memory && !note.drained,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            // What cannot be read has not said that it is not.
+            Ok(Note::Unreadable) | Err(_) => true,
+        }
     }
 
     /// The memory, for people, that whoever opens the log without it may miss: nothing where the

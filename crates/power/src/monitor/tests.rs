@@ -141,3 +141,17 @@ fn a_drill_takes_the_lease_back_and_gives_it_again() {
     world.monitor.drill(false);
     world.wait_for(State::Armed, Some(GOOD));
 }
+
+#[test]
+fn an_answer_that_took_its_time_is_as_old_as_the_question() {
+    let script = format!("sleep 2.5; printf '{GOOD}'");
+    let kind = Kind::Command(["/bin/sh", "-c", &script].map(String::from).to_vec());
+    let owner = Arc::new(Owner::default());
+    let monitor = Monitor::start(Source::new(kind, PATIENCE), TERMS, EVERY, owner).unwrap();
+    let begun = Instant::now();
+    while monitor.report().told.is_none() {
+        assert!(begun.elapsed() < PATIENCE);
+        thread::sleep(EVERY);
+    }
+    assert_eq!(monitor.report().state, State::Stale, "{:?}", monitor.report());
+}
