@@ -10,7 +10,7 @@ DEMO := $${CARGO_TARGET_DIR:-target}/release/holdfast-demo
 
 CUT_EVERYWHERE := power::pitfall_19_what_was_waited_for_is_there_after_a_power_cut_at_any_io
 
-.PHONY: run build programs install deb test test-guests test-ublk test-long test-races bench-memory bench-cache-guest bench-server bench-log bench-store bench-postgres bench-databases bench-ways bench-files figures fuzz tidy
+.PHONY: run build programs install deb test test-guests test-ublk test-long test-races bench-memory bench-cache-guest bench-server bench-log bench-store bench-postgres bench-databases bench-ways bench-files drills figures fuzz tidy
 
 run: programs
 	$(DEMO) postgres --out holdfast-demo
@@ -178,6 +178,13 @@ fuzz:
 	    ../../$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(or $(FUZZ_SECONDS),600) \
 	        -max_len=8192; \
 	done
+
+# A power source: PostgreSQL while memory acknowledges because of it, 100 changes of class under load, and
+# KILLS power cuts of each database at a deadline after a notice, on a modelled disk. With 200 kills
+# about two hours.
+drills: programs
+	$(DEMO) drills --out $(OUT) $(if $(QUICK),--quick,--repetitions 5 --kills $(or $(KILLS),200))
+	$(if $(QUICK)$(filter-out lab/bench/results,$(OUT)),,$(CARGO) xtask figures)
 
 figures:
 	$(CARGO) xtask figures

@@ -37,6 +37,8 @@ pub(super) enum Setting {
     Holdfast(Way),
     /// Every commit waits for Holdfast's log, which has this machine's own disk.
     FastLog,
+    /// Every commit waits for Holdfast, whose memory acknowledges while a power source is armed.
+    Powered,
     /// Every commit waits for a disk that is memory and is lost with it: the upper bound.
     Tmpfs,
 }
@@ -113,6 +115,7 @@ impl Disks {
             direct: self.site(Way::Direct).mount(),
             queue: self.site(Way::Queue).mount(),
             fast_log: self.site(Way::Direct).with_fast_log().mount(),
+            powered: self.site(Way::Direct).powered().mount(),
             tmpfs: self.work.join("tmpfs/files"),
         }
     }
@@ -130,6 +133,8 @@ pub(super) enum Places {
         queue: PathBuf,
         /// On the volume whose log has a disk of its own.
         fast_log: PathBuf,
+        /// On the volume that relies on a power source.
+        powered: PathBuf,
         /// In memory.
         tmpfs: PathBuf,
     },
@@ -142,11 +147,12 @@ impl Places {
     pub(super) fn of(&self, setting: Setting) -> &Path {
         match self {
             Places::One(place) => place,
-            Places::Apart { slow, direct, queue, fast_log, tmpfs } => match setting {
+            Places::Apart { slow, direct, queue, fast_log, powered, tmpfs } => match setting {
                 Setting::Sync | Setting::Async => slow,
                 Setting::Holdfast(Way::Direct) => direct,
                 Setting::Holdfast(Way::Queue) => queue,
                 Setting::FastLog => fast_log,
+                Setting::Powered => powered,
                 Setting::Tmpfs => tmpfs,
             },
         }

@@ -9,6 +9,7 @@
 
 mod cleanup;
 mod disks;
+mod drills;
 mod error;
 mod files;
 mod killed;
@@ -31,6 +32,7 @@ mod subject;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod ups;
 mod volume;
 mod ways;
 
@@ -66,6 +68,9 @@ enum Command {
     /// Each database wholly on a volume, without its own guard against torn pages: the power fails
     /// `--kills` times.
     PowerCut(Options),
+    /// A power source: PostgreSQL measured while memory acknowledges because of it, classes that
+    /// change under load, and `--kills` power cuts of each database at a deadline after a notice.
+    Drills(Options),
     /// PostgreSQL by both ways to a volume's log, direct and through the queue: measured side by
     /// side and killed alike. The server is killed too, as often as the front end, on top of
     /// `--kills`.
@@ -101,6 +106,7 @@ fn run(command: Command) -> Result<(), DemoError> {
         Command::Sqlite(options) => show::run::<sqlite::Sqlite>(options),
         Command::Databases(options) => show::databases(options),
         Command::PowerCut(options) => show::power_cuts(options),
+        Command::Drills(options) => drills::run(options),
         Command::Ways(options) => ways::run(options),
         Command::SqliteWriter(args) => sqlite::write(&args),
     }

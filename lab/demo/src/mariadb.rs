@@ -92,7 +92,7 @@ impl MariaDb {
 
 impl Database for MariaDb {
     const SUBJECT: Subject = SUBJECT;
-    const ACKNOWLEDGES_SYNCED_WHEN_WHOLE: bool = true;
+    const UNGUARDED: Setting = Setting::Sync;
     type Load = Running;
 
     fn create(work: &Path, disks: &Disks) -> Result<MariaDb, DemoError> {

@@ -17,6 +17,7 @@ pub(super) fn colour(setting: Setting) -> &'static str {
         Setting::Holdfast(Way::Direct) => "#1f7a4d",
         Setting::Holdfast(Way::Queue) => "#7cb342",
         Setting::FastLog => "#0b5d7a",
+        Setting::Powered => "#b3541e",
         Setting::Tmpfs => "#5b7db1",
     }
 }

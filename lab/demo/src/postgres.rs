@@ -101,7 +101,7 @@ impl Postgres {
 
 impl Database for Postgres {
     const SUBJECT: Subject = SUBJECT;
-    const ACKNOWLEDGES_SYNCED_WHEN_WHOLE: bool = true;
+    const UNGUARDED: Setting = Setting::Sync;
     type Load = Running;
 
     fn create(work: &Path, disks: &Disks) -> Result<Postgres, DemoError> {

@@ -9,6 +9,7 @@
 //! Never: says anything about disks that lose what they have confirmed, or that mix up names.
 
 use std::thread;
+use std::time::Duration;
 
 use holdfast_figures::{Better, Figure};
 
@@ -20,7 +21,8 @@ use super::kills::{LOAD_UNTIL_KILLED_S, Moments, blind};
 use super::outcome::Acknowledged;
 use super::progress::Progress;
 use super::subject::Database;
-use super::volume::{Must, Volume};
+use super::ups::{Power, Ups};
+use super::volume::{MustSurvive, Volume};
 use crate::site::{Site, Way};
 
 /// How often a database without a volume may be lucky.
@@ -35,18 +37,20 @@ pub(super) struct Cut {
     pub(super) lost: u64,
     /// Numbers missing below the last one that is there.
     pub(super) holes: u64,
+    /// How long it took, after the notice, until nothing was in memory alone, if that was seen.
+    pub(super) drained: Option<Duration>,
     /// Why the database does not start, or what its checks say; empty if all is well.
     pub(super) complaint: String,
 }
 
 impl Cut {
     /// True if what is left is whole: damage, or a hole, is what no power cut may leave.
-    fn is_whole(&self) -> bool {
+    pub(super) fn is_whole(&self) -> bool {
         self.holes == 0 && self.complaint.is_empty()
     }
 
-    fn sentence(&self) -> String {
-        let Cut { acknowledged, lost, holes, complaint } = self;
+    pub(super) fn sentence(&self) -> String {
+        let Cut { acknowledged, lost, holes, complaint, .. } = self;
         let checks = if complaint.is_empty() { "checks passed" } else { complaint };
         format!("{acknowledged} acknowledged, {lost} of the last lost, {holes} holes, {checks}")
     }
@@ -78,12 +82,13 @@ pub(super) fn run<D: Database>(
     let mut stage = Stage::<D>::prepare(work, seed)?;
     let mut cuts = Vec::new();
     for round in 0..count {
-        let must = if round % 2 == 0 { Must::SurviveProcess } else { Must::SurvivePower };
-        let cut = stage.cut(round, must, seed, &mut moments)?;
-        let class = if must == Must::SurvivePower { "Disk" } else { "Memory" };
+        let must = if round % 2 == 0 { MustSurvive::Process } else { MustSurvive::Power };
+        let how = How { must, setting: D::UNGUARDED, outage: Outage::Sudden };
+        let cut = stage.cut(round, &how, &mut moments)?;
+        let class = if must == MustSurvive::Power { "Disk" } else { "Memory" };
         let sentence = cut.sentence();
         progress.say(&format!("{name}, cut {} of {count}, class {class}: {sentence}", round + 1));
-        let may_lose = must == Must::SurviveProcess || !D::ACKNOWLEDGES_SYNCED_WHEN_WHOLE;
+        let may_lose = must == MustSurvive::Process || D::UNGUARDED == Setting::Async;
         if !cut.is_whole() || (cut.lost > 0 && !may_lose) {
             return Err(DemoError::new(format!("cutting the power of {name}"), cut.sentence()));
         }
@@ -129,14 +134,14 @@ fn bare<D: Database>(
     let mut database = D::create_whole(work.path(), &data)?;
     // What is damaged must have been written under load.
     files::sync(&data).during(|| "syncing the new database".into())?;
-    database.recover(Setting::Sync)?;
+    database.recover(D::UNGUARDED)?;
     for round in 0..BARE_TRIES {
         let mut load = database.load(round, LOAD_UNTIL_KILLED_S)?;
         thread::sleep(moments.next());
         database.kill(&mut load)?;
         let acknowledged = database.finish(load, true)?.acknowledged;
         disks.cut_power(seed.wrapping_add(u64::from(round)))?;
-        let cut = judge(&mut database, round, &acknowledged);
+        let cut = judge(&mut database, D::UNGUARDED, round, &acknowledged);
         progress.say(&format!("{} without a volume: {}", D::SUBJECT.name, cut.sentence()));
         if !cut.is_whole() {
             return Ok(round + 1);
@@ -146,10 +151,15 @@ fn bare<D: Database>(
 }
 
 /// What is left of a database. One that does not start, or cannot be asked, is damaged.
-fn judge<D: Database>(database: &mut D, round: u32, acknowledged: &[Acknowledged]) -> Cut {
+fn judge<D: Database>(
+    database: &mut D,
+    setting: Setting,
+    round: u32,
+    acknowledged: &[Acknowledged],
+) -> Cut {
     let mut cut = Cut { acknowledged: acknowledged.len() as u64, ..Cut::default() };
     let mut look = || {
-        database.recover(Setting::Sync)?;
+        database.recover(setting)?;
         let present = database.present(round)?;
         (cut.lost, cut.holes) = (present.missing(acknowledged), present.holes());
         database.complaint()
@@ -163,55 +173,79 @@ fn site(disks: &Disks) -> Site {
     disks.site(Way::Direct).uncached()
 }
 
-/// A database that lies wholly on a volume, stopped, and the volume not served.
-struct Stage<D> {
+/// How the power goes.
+#[derive(Clone, Copy)]
+pub(super) enum Outage<'a> {
+    /// Nobody was told.
+    Sudden,
+    /// The power source says that it is about to go, and so long after that it is gone.
+    Noticed(&'a Ups, Duration),
+}
+
+/// The circumstances of a cut.
+pub(super) struct How<'a> {
+    /// What the volume's acknowledgements are to survive.
+    pub(super) must: MustSurvive,
+    /// What the database waits for before it acknowledges.
+    pub(super) setting: Setting,
+    /// How the power goes.
+    pub(super) outage: Outage<'a>,
+}
+
+/// A database that lies wholly on a volume, stopped.
+pub(super) struct Stage<D> {
     disks: Disks,
     database: D,
     volume: Option<Volume>,
+    seed: u64,
 }
 
 impl<D: Database> Stage<D> {
-    fn prepare(work: &WorkDir, seed: u64) -> Result<Stage<D>, DemoError> {
+    pub(super) fn prepare(work: &WorkDir, seed: u64) -> Result<Stage<D>, DemoError> {
         let disks = Disks::mount_mortal(work, seed)?;
         let volume = Volume::make(site(&disks), D::user()?)?;
         let data = volume.mount().join("data");
         D::user()?.own_directory(&data)?;
         let database = D::create_whole(work.path(), &data)?;
         volume.settle()?;
-        Ok(Stage { disks, database, volume: Some(volume) })
+        Ok(Stage { disks, database, volume: Some(volume), seed })
     }
 
     /// One load, one cut, one recovery.
-    fn cut(
+    pub(super) fn cut(
         &mut self,
         round: u32,
-        must: Must,
-        seed: u64,
+        how: &How<'_>,
         moments: &mut Moments,
     ) -> Result<Cut, DemoError> {
-        self.serve(must)?;
-        self.database.recover(Setting::Sync)?;
+        let volume = self.serve(how.must)?;
+        self.database.recover(how.setting)?;
         let mut load = self.database.load(round, LOAD_UNTIL_KILLED_S)?;
         thread::sleep(moments.next());
-        if let Some(volume) = self.volume.take() {
-            volume.lose_power()?;
-        }
+        let drained = volume.lose_power(how.outage)?;
+        // At once: what is being synced is not there yet.
+        self.disks.cut_power(self.seed.wrapping_add(u64::from(round)))?;
         self.database.kill(&mut load)?;
         let acknowledged = self.database.finish(load, true)?.acknowledged;
-        self.disks.cut_power(seed.wrapping_add(u64::from(round)))?;
-        self.volume = Some(Volume::serve_without_memory(site(&self.disks), must)?);
-        let cut = judge(&mut self.database, round, &acknowledged);
+        if let Outage::Noticed(ups, _) = how.outage {
+            ups.say(Power::Mains);
+        }
+        self.volume = Some(Volume::serve_without_memory(site(&self.disks), how.must)?);
+        let cut = judge(&mut self.database, how.setting, round, &acknowledged);
         self.database.leave()?;
-        Ok(cut)
+        Ok(Cut { drained, ..cut })
     }
 
     /// Serves the volume with what it must survive now.
-    fn serve(&mut self, must: Must) -> Result<(), DemoError> {
+    fn serve(&mut self, must: MustSurvive) -> Result<Volume, DemoError> {
         if let Some(mut volume) = self.volume.take() {
             volume.give_back()?;
         }
-        self.volume = Some(Volume::serve(site(&self.disks), must)?);
-        Ok(())
+        let volume = Volume::serve(site(&self.disks), must)?;
+        if must == MustSurvive::Noticed {
+            volume.arm()?;
+        }
+        Ok(volume)
     }
 }
 

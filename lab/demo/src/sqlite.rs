@@ -118,7 +118,7 @@ impl Drop for Writer {
 
 impl Database for Sqlite {
     const SUBJECT: Subject = SUBJECT;
-    const ACKNOWLEDGES_SYNCED_WHEN_WHOLE: bool = false;
+    const UNGUARDED: Setting = Setting::Async;
     type Load = Writer;
 
     fn create(work: &Path, disks: &Disks) -> Result<Sqlite, DemoError> {
@@ -176,7 +176,8 @@ impl Database for Sqlite {
     }
 
     /// Recovery is the first thing that the next opener does.
-    fn recover(&mut self, _setting: Setting) -> Result<Duration, DemoError> {
+    fn recover(&mut self, setting: Setting) -> Result<Duration, DemoError> {
+        self.setting = setting;
         let began = Instant::now();
         for case in SUBJECT.cases.iter().filter(|case| self.file(case).exists()) {
             self.query(case, "SELECT count(*) FROM sqlite_schema")?;

@@ -23,8 +23,8 @@ pub(super) trait Database: Sized {
     /// Its words, cases and goals.
     const SUBJECT: Subject;
 
-    /// Whether it waits for a sync before it acknowledges when made by `create_whole`.
-    const ACKNOWLEDGES_SYNCED_WHEN_WHOLE: bool;
+    /// What it waits for before it acknowledges if it is made by `create_whole` and has no guard.
+    const UNGUARDED: Setting;
 
     /// A load under way. Dropped unfinished, it is ended.
     type Load;

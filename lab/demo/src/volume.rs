@@ -17,30 +17,39 @@ use serde_json::Value;
 use super::cleanup::is_mounted;
 use super::disks::Setting;
 use super::error::{DemoError, During};
+use super::power::Outage;
 use super::processes::{self, Owner, said, signal, spawn, wait_until_ready};
 use super::site::{Site, Way};
+use super::ups::Power;
 
 /// How long the volume may take to come up, and to give its home back.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long a question for the status may take: none is under way when the power goes.
+const ASKING: Duration = Duration::from_millis(100);
 
 /// What is dirty when a volume counts as clean.
 const SETTLED_BYTES: u64 = 1 << 20;
 
 /// The failures that acknowledgements must survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Must {
+pub(super) enum MustSurvive {
     /// The death of a process and no more: class Memory. A machine may have no hold-up.
-    SurviveProcess,
+    Process,
+    /// The death of a process, and a power cut that a power source gives a notice of: class Memory
+    /// while it is armed.
+    Noticed,
     /// Whatever a volume can be asked for: class Disk, with this medium.
-    SurvivePower,
+    Power,
 }
 
-impl Must {
+impl MustSurvive {
     /// As the configuration has it.
     pub(super) fn list(self) -> &'static str {
         match self {
-            Must::SurviveProcess => "\"process\"",
-            Must::SurvivePower => "\"process\", \"os\", \"power\"",
+            MustSurvive::Process => "\"process\"",
+            MustSurvive::Noticed => "\"process\", \"power\"",
+            MustSurvive::Power => "\"process\", \"os\", \"power\"",
         }
     }
 }
@@ -91,7 +100,7 @@ impl Volume {
     }
 
     /// Starts the keeper of a volume that was made, and waits until it serves.
-    pub(super) fn serve(site: Site, must: Must) -> Result<Volume, DemoError> {
+    pub(super) fn serve(site: Site, must: MustSurvive) -> Result<Volume, DemoError> {
         configure(&site, must)?;
         let mut volume = Volume { keeper: start_keeper(&site)?, site };
         volume.wait_until_serving()?;
@@ -100,7 +109,7 @@ impl Volume {
 
     /// [`Self::serve`] after the machine lost its memory. Here it did not really restart, so
     /// somebody has to say so.
-    pub(super) fn serve_without_memory(site: Site, must: Must) -> Result<Volume, DemoError> {
+    pub(super) fn serve_without_memory(site: Site, must: MustSurvive) -> Result<Volume, DemoError> {
         configure(&site, must)?;
         run(&site, &["volume", "accept", &site.name(), "--memory-lost"])?;
         Volume::serve(site, must)
@@ -149,7 +158,7 @@ impl Volume {
             (Some("memory"), _) => {
                 format!("Memory on {}", status["medium"].as_str().unwrap_or("an unnamed medium"))
             }
-            (Some("disk"), Must::SurvivePower) => "Disk".to_owned(),
+            (Some("disk"), MustSurvive::Power) => "Disk".to_owned(),
             (class, _) => {
                 return Err(DemoError::new(
                     "reading the claims",
@@ -196,16 +205,71 @@ impl Volume {
         Ok(())
     }
 
-    /// Everything that a power cut ends: the keeper, what it started, and the region.
-    pub(super) fn lose_power(mut self) -> Result<(), DemoError> {
+    /// Has memory acknowledge because of the power source: after a drill, if there was none yet.
+    pub(super) fn arm(&self) -> Result<(), DemoError> {
+        if status(&self.site)?["power"]["drill"].is_null() {
+            run(&self.site, &["drill"])?;
+        }
+        let give_up = Instant::now() + PATIENCE;
+        while of_volume(&self.site)?["verdict"]["class"] != "memory" {
+            if Instant::now() > give_up {
+                let why = status(&self.site)?["power"]["why"].to_string();
+                return Err(DemoError::new("waiting until memory acknowledges", why));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// How many milliseconds the last drill took, and how many it might have.
+    pub(super) fn drilled_ms(&self) -> Result<(u64, u64), DemoError> {
+        let doing = || "reading the drill".into();
+        let text = fs::read_to_string(self.site.drills()).during(doing)?;
+        let drill: Value = serde_json::from_str(text.lines().last().unwrap_or_default())
+            .map_err(|error| DemoError::new(doing(), error.to_string()))?;
+        let ms = |key: &str| {
+            let found = drill[key].as_u64();
+            found.ok_or_else(|| DemoError::new(doing(), format!("it has no `{key}`")))
+        };
+        Ok((ms("took_ms")?, ms("had_ms")?))
+    }
+
+    /// What the power source has come to, as `holdfast status` has it.
+    pub(super) fn power(&self) -> Result<Value, DemoError> {
+        Ok(status(&self.site)?["power"].clone())
+    }
+
+    /// How long it takes, from now on, until nothing is in memory alone; nothing if it is not seen
+    /// before that.
+    fn watch_drain(&self, until: Instant) -> Result<Option<Duration>, DemoError> {
+        let began = Instant::now();
+        while Instant::now() < until {
+            if self.power()?["state"] == "safe" {
+                return Ok(Some(began.elapsed()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Everything that a power cut ends: the keeper, what it started, and the region. Returns how
+    /// long it took to drain after a notice, if that was seen.
+    pub(super) fn lose_power(mut self, outage: Outage<'_>) -> Result<Option<Duration>, DemoError> {
         let doing = || "ending the volume as a power cut does".into();
         let parts: Result<Vec<_>, _> = self.parts().iter().map(|&it| self.process(it)).collect();
+        let mut drained = None;
+        if let Outage::Noticed(ups, after) = outage {
+            let gone = Instant::now() + after;
+            ups.say(Power::Low);
+            drained = self.watch_drain(gone - ASKING.min(after))?;
+            thread::sleep(gone.saturating_duration_since(Instant::now()));
+        }
         self.keeper.kill().and_then(|()| self.keeper.wait()).during(doing)?;
         parts?.into_iter().flatten().try_for_each(processes::kill_and_wait)?;
         rustix::mount::unmount(self.mount(), UnmountFlags::DETACH)
             .map_err(std::io::Error::from)
             .during(doing)?;
-        fs::remove_file(self.site.region()).during(doing)
+        fs::remove_file(self.site.region()).during(doing)?;
+        Ok(drained)
     }
 
     /// Unmounts the volume: its home is complete and ordinary when this returns.
@@ -263,7 +327,7 @@ fn process(site: &Site, part: Part) -> Result<Option<i32>, DemoError> {
 }
 
 /// Writes the configuration of a volume.
-fn configure(site: &Site, must: Must) -> Result<(), DemoError> {
+fn configure(site: &Site, must: MustSurvive) -> Result<(), DemoError> {
     fs::write(site.config(), site.configuration(must)).during(|| "writing the configuration".into())
 }
 

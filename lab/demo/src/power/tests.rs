@@ -6,7 +6,7 @@
 use super::*;
 
 fn cut(lost: u64, holes: u64, complaint: &str) -> Cut {
-    Cut { acknowledged: 10, lost, holes, complaint: complaint.into() }
+    Cut { acknowledged: 10, lost, holes, complaint: complaint.into(), ..Cut::default() }
 }
 
 #[test]

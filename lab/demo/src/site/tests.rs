@@ -11,7 +11,7 @@ fn site(way: Way) -> Site {
 /// All of it, and what it says of the volume.
 fn read(way: Way) -> (Table, Table) {
     let site = site(way);
-    let config: Table = site.configuration(Must::SurviveProcess).parse().unwrap();
+    let config: Table = site.configuration(MustSurvive::Process).parse().unwrap();
     let volume = config["volume"][&site.name()].as_table().unwrap().clone();
     (config, volume)
 }
@@ -25,8 +25,8 @@ fn each_configuration_states_its_way() {
 
 #[test]
 fn a_database_without_a_guard_of_its_own_is_past_the_page_cache() {
-    let with = site(Way::Direct).configuration(Must::SurviveProcess);
-    let without = site(Way::Direct).uncached().configuration(Must::SurviveProcess);
+    let with = site(Way::Direct).configuration(MustSurvive::Process);
+    let without = site(Way::Direct).uncached().configuration(MustSurvive::Process);
     assert_eq!(without, format!("{with}cache = \"direct\"\n"));
 }
 
@@ -41,6 +41,19 @@ fn a_log_on_a_fast_disk_is_nowhere_on_the_modelled_one_and_survives_the_power() 
     assert_ne!(site.config(), self::site(Way::Direct).config());
     let strays = strays(Path::new("/work"));
     assert!(strays.contains(&site.region()) && strays.contains(&site.log()));
+}
+
+#[test]
+fn a_volume_with_a_power_source_has_it_in_its_configuration_and_no_other_has() {
+    let site = site(Way::Direct).powered();
+    let config: Table = site.configuration(site.must()).parse().unwrap();
+    assert_eq!(config["power"]["file"].as_str().map(Path::new), Some(ups().as_path()));
+    let volume = config["volume"][&site.name()].as_table().unwrap();
+    let must = volume["must_survive"].as_array().unwrap();
+    assert_eq!(must, &vec!["process".into(), "power".into()]);
+    assert!(strays(Path::new("/work")).contains(&ups()));
+    assert!(!read(Way::Direct).0.contains_key("power"));
+    assert_ne!(site.region(), self::site(Way::Direct).region());
 }
 
 #[test]
