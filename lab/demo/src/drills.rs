@@ -2,9 +2,9 @@
 //!
 //! Promise: a volume acknowledges from memory what has to survive the power, measured beside the
 //! disk alone and beside a volume without a power source; its class changes again and again under
-//! load, and no transaction fails; then the power of each database goes at a deadline after a notice,
-//! by the wall clock. Where the deadline leaves what is needed nothing is lost, and a deadline of
-//! any length leaves a prefix. First the same cut without a drain is shown to lose.
+//! load, and no transaction fails; then the power of each database goes at a deadline after a
+//! notice, by the wall clock. Where the deadline leaves what is needed nothing is lost, and a
+//! deadline of any length leaves a prefix. First the same cut without a drain is shown to lose.
 //! Never: pulls a plug. The source is a file, the disk is modelled, and processes are killed.
 
 use std::fmt::Write;
@@ -21,13 +21,13 @@ use super::mariadb::MariaDb;
 use super::options::Options;
 use super::plot::panels;
 use super::postgres::Postgres;
-use super::power::{Cut, How, Outage, Stage};
+use super::power::{Cut, How, Stage};
 use super::progress::Progress;
 use super::show::{Shown, on_stage};
-use super::site::{FAST_LOG, POWERED, Way};
+use super::site::{self, FAST_LOG, POWERED, Way};
 use super::sqlite::Sqlite;
 use super::subject::{Database, Goal, Subject, Words};
-use super::ups::{Power, Ups};
+use super::ups::{Outage, Power, Ups};
 use super::volume::{MustSurvive, Volume};
 use super::{measure, summary};
 
@@ -86,7 +86,7 @@ pub(super) fn run(options: Options) -> Result<(), DemoError> {
 
 /// Measures, changes the class, and cuts, in a work directory that is empty.
 fn show(work: &WorkDir, options: &Options, progress: Progress) -> Result<Shown, DemoError> {
-    let ups = Ups::start()?;
+    let ups = Ups::start(site::ups())?;
     let Measured { class, samples, mut figures } = measured(work, &ups, options, progress)?;
     let mut lost = 0;
     let (count, seed) = (options.kills, options.seed());
@@ -180,8 +180,8 @@ fn class_changes(
     let changes = 2 * (taken_back(volume)? - before);
     let (stall_ms, p99_ms) = (outcome.longest_stall_ms(), outcome.latency_ms(99));
     progress.say(&format!(
-        "{changes} changes of class: {} acknowledged, 0 failed, {lost} lost, longest time without an \
-         acknowledgement {stall_ms:.1} ms",
+        "{changes} changes of class: {} acknowledged, 0 failed, {lost} lost, longest time \
+         without an acknowledgement {stall_ms:.1} ms",
         outcome.acknowledged.len()
     ));
     database.leave()?;
@@ -310,9 +310,9 @@ fn tables(figures: &Figures) -> String {
 fn cuts_paragraph(name: &str, value: impl Fn(&str) -> f64) -> String {
     let lost = |ms: &u64| format!("{:.0}", value(&format!("after_{ms}_ms.lost_from_the_end")));
     format!(
-        "{name}: {:.0} cuts {ENOUGH:?} after a notice: {:.0} transactions acknowledged, {:.0} lost; \
-         nothing was in memory alone after {:.0} ms, at the most {:.0} ms.\nCuts after {:?} ms: \
-         {} of the last lost, without holes.\n",
+        "{name}: {:.0} cuts {ENOUGH:?} after a notice: {:.0} transactions acknowledged, \
+         {:.0} lost; nothing was in memory alone after {:.0} ms, at the most {:.0} \
+         ms.\nCuts after {:?} ms: {} of the last lost, without holes.\n",
         value("count"),
         value("acknowledged"),
         value("lost"),

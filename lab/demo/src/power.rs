@@ -21,7 +21,7 @@ use super::kills::{LOAD_UNTIL_KILLED_S, Moments, blind};
 use super::outcome::Acknowledged;
 use super::progress::Progress;
 use super::subject::Database;
-use super::ups::{Power, Ups};
+use super::ups::{Outage, Power};
 use super::volume::{MustSurvive, Volume};
 use crate::site::{Site, Way};
 
@@ -171,15 +171,6 @@ fn judge<D: Database>(
 /// The volume of a database without a guard of its own.
 fn site(disks: &Disks) -> Site {
     disks.site(Way::Direct).uncached()
-}
-
-/// How the power goes.
-#[derive(Clone, Copy)]
-pub(super) enum Outage<'a> {
-    /// Nobody was told.
-    Sudden,
-    /// The power source says that it is about to go, and so long after that it is gone.
-    Noticed(&'a Ups, Duration),
 }
 
 /// The circumstances of a cut.

@@ -37,7 +37,8 @@ pub(super) const FAST_LOG: &str = "fastlog";
 pub(super) const POWERED: &str = "powered";
 
 /// What volumes have outside a work directory: their regions and the power source, where a user has
-/// what is his alone, and the log on this machine's own disk. No volume's log may lie where a program holds a lock.
+/// what is his alone, and the log on this machine's own disk. No volume's log may lie where a
+/// program holds a lock.
 pub(super) fn strays(work: &Path) -> Vec<PathBuf> {
     let words = [word(Way::Direct), word(Way::Queue), FAST_LOG, POWERED];
     words.into_iter().map(region).chain([fast_log(work), ups()]).collect()

@@ -1,4 +1,5 @@
-//! A power source, as hardware of one's own would be read: a file that says the same again and again.
+//! A power source, as hardware of one's own would be read: a file that says the same again and
+//! again.
 //!
 //! Promise: it is written many times before a keeper would take it for stale, and says another
 //! thing from the moment it is told to.
@@ -6,7 +7,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -14,7 +15,6 @@ use std::time::Duration;
 use holdfast_io::private;
 
 use super::error::{DemoError, During};
-use super::site;
 
 /// How often it is written.
 const EVERY: Duration = Duration::from_millis(3);
@@ -40,21 +40,32 @@ impl Power {
     }
 }
 
+/// How the power goes.
+#[derive(Clone, Copy)]
+pub(super) enum Outage<'a> {
+    /// Nobody was told.
+    Sudden,
+    /// The source says that it is about to go, and so long after that it is gone.
+    Noticed(&'a Ups, Duration),
+}
+
 /// The source. Dropped, it falls silent, and its file is gone.
 pub(super) struct Ups {
+    path: PathBuf,
     tell: Option<Sender<Power>>,
     writer: Option<JoinHandle<()>>,
 }
 
 impl Ups {
-    /// Starts to say that the mains are there.
-    pub(super) fn start() -> Result<Ups, DemoError> {
-        let (doing, path) = (|| "writing what the power source says".into(), site::ups());
+    /// Starts to say in this file that the mains are there.
+    pub(super) fn start(path: PathBuf) -> Result<Ups, DemoError> {
+        let doing = || "writing what the power source says".into();
         private::make_memory_folder().during(doing)?;
         write(&path, Power::Mains, 0).during(doing)?;
         let (tell, told) = channel();
-        let writer = thread::spawn(move || write_until_told_no_more(&path, &told));
-        Ok(Ups { tell: Some(tell), writer: Some(writer) })
+        let there = path.clone();
+        let writer = thread::spawn(move || write_until_told_no_more(&there, &told));
+        Ok(Ups { path, tell: Some(tell), writer: Some(writer) })
     }
 
     /// Says that from now on.
@@ -68,7 +79,7 @@ impl Drop for Ups {
     fn drop(&mut self) {
         self.tell = None;
         let _has_ended = self.writer.take().map(JoinHandle::join);
-        let _may_be_gone = fs::remove_file(site::ups());
+        let _may_be_gone = fs::remove_file(&self.path);
     }
 }
 

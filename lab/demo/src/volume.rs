@@ -17,10 +17,9 @@ use serde_json::Value;
 use super::cleanup::is_mounted;
 use super::disks::Setting;
 use super::error::{DemoError, During};
-use super::power::Outage;
 use super::processes::{self, Owner, said, signal, spawn, wait_until_ready};
 use super::site::{Site, Way};
-use super::ups::Power;
+use super::ups::{Outage, Power};
 
 /// How long the volume may take to come up, and to give its home back.
 const PATIENCE: Duration = Duration::from_secs(60);
