@@ -63,6 +63,7 @@ pub(crate) enum Command {
     /// front-end process a volume and restarts it when it dies; programs see a pause, no error.
     /// Stop it with SIGTERM or Ctrl-C: every volume is unmounted, drained and given back. Signals
     /// that order nothing, as SIGHUP when a terminal closes, end neither it nor its processes.
+    /// SIGPWR tells it that the power is about to fail.
     /// A keeper killed with SIGKILL leaves its front ends serving; `holdfast umount` ends them.
     Serve,
     /// Run the keeper on one of several hosts: wait until no other host serves, then do as `serve`.

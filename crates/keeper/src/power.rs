@@ -67,6 +67,11 @@ impl Power {
         Ok(Arc::new(Power { monitor, known, config, drilling }))
     }
 
+    /// The power is about to fail: memory acknowledges nothing from now on.
+    pub(crate) fn notice(&self) {
+        self.monitor.notice();
+    }
+
     /// The front ends of a volume may hold a lease from now on.
     pub(crate) fn concerns(&self, log: &Path, volume: &Arc<Watched<OfFront>>) {
         let mut holders = self.known.lock();

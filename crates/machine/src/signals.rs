@@ -1,7 +1,7 @@
 //! Signals that order nothing.
 //!
 //! Promise: what serves ends by an order to end (SIGTERM, SIGINT), by SIGQUIT, by SIGKILL, or
-//! because it is broken. A terminal that closes, a signal meant for another program, and a file
+//! because it is broken. The keeper takes SIGPWR for a notice that the power is about to fail. A terminal that closes, a signal meant for another program, and a file
 //! that grows beyond a limit end nothing. It hears of both, and of the end of what it starts,
 //! whoever started it.
 //! Never: makes a program that Holdfast starts for somebody deaf.
@@ -24,7 +24,7 @@ const ORDERS: [i32; 2] = [SIGTERM, SIGINT];
 const NO_ORDERS: [i32; 9] =
     [SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGXFSZ];
 
-/// A failing power supply's signal, which is meant for the machine's first process.
+/// What a failing power supply has sent, to the machine's first process, or to whom that tells.
 const SIGPWR: i32 = libc::SIGPWR;
 
 /// From now on this process hears of what it is sent, and of the end of what it starts, although
@@ -39,17 +39,21 @@ pub fn ignore_no_orders() -> io::Result<()> {
     NO_ORDERS.into_iter().try_for_each(ignore_signal)
 }
 
-/// From now on calls `obey` at each order to end, and goes on at everything else. Programs that
-/// this process starts hear signals as ever.
-pub fn obey_orders(obey: impl Fn() + Send + 'static) -> Outcome<()> {
+/// From now on calls `obey` at each order to end, `notice` when the power is said to fail, and goes
+/// on at everything else. Programs that this process starts hear signals as ever.
+pub fn obey_orders(
+    obey: impl Fn() + Send + 'static,
+    notice: impl Fn() + Send + 'static,
+) -> Outcome<()> {
     let mut signals = Signals::new(ORDERS.iter().chain(&NO_ORDERS)).map_err(|error| {
         Problem::new(Exit::Failed, "listening for signals", error, "see the system's log")
     })?;
     let listen = move || {
         for signal in signals.forever() {
-            match ORDERS.contains(&signal) {
-                true => obey(),
-                false => tracing::info!(signal, "a signal that orders nothing; it goes on"),
+            match signal {
+                SIGTERM | SIGINT => obey(),
+                SIGPWR => notice(),
+                _ => tracing::info!(signal, "a signal that orders nothing; it goes on"),
             }
         }
     };

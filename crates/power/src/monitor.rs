@@ -1,11 +1,13 @@
 //! Follows a source, again and again, and says what comes of it.
 //!
 //! Promise: a lease ends when what it is based on is no longer fresh, whatever becomes of this
-//! thread or its process; it is taken back in the step that sees a bad sign; `changed` hears of
+//! thread or its process; it is taken back in the step that sees a bad sign, and before a notice
+//! has been taken in, whatever the source is doing; `changed` hears of
 //! each new state, of a better one before and of a worse one after the lease is written, and of
 //! what is wrong with the source.
 //! Never: waits for those who hold the lease.
 
+use std::fmt::Debug;
 use std::io;
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -45,7 +47,7 @@ impl Report {
 }
 
 /// Whom the power concerns.
-pub trait Concerned: Send + Sync + 'static {
+pub trait Concerned: Debug + Send + Sync + 'static {
     /// How long ago the last drill was passed, in milliseconds, if none has failed since.
     fn drilled_ms_ago(&self) -> Option<u64>;
 
@@ -70,6 +72,9 @@ pub struct Monitor {
 struct Shared {
     page: Page,
     terms: Terms,
+    concerned: Arc<dyn Concerned>,
+    /// Held for the whole of a step, so that no lease is written over a newer one.
+    stepping: Mutex<()>,
     seen: Mutex<Seen>,
     woken: Condvar,
 }
@@ -79,7 +84,22 @@ struct Shared {
 struct Seen {
     power: Power,
     report: Report,
+    /// The newest reading, and when it was asked for.
+    told: Option<(Reading, u64)>,
+    trouble: Option<String>,
     is_drilling: bool,
+    noticed_ms: Option<u64>,
+}
+
+impl Seen {
+    fn take_in(&mut self, answer: Result<Option<Reading>, String>, asked_ms: u64) {
+        let (told, trouble) = match answer {
+            Ok(told) => (told, None),
+            Err(trouble) => (None, Some(trouble)),
+        };
+        self.told = told.map(|reading| (reading, asked_ms)).or(self.told);
+        self.trouble = trouble;
+    }
 }
 
 impl Monitor {
@@ -103,11 +123,18 @@ impl Monitor {
             drain_ms: 0,
             taken_back: 0,
         };
-        let seen = Mutex::new(Seen { power, report, is_drilling: false });
-        let shared = Shared { page: Page::new()?, terms, seen, woken: Condvar::new() };
-        let shared = Arc::new(shared);
+        let seen = Mutex::new(Seen {
+            power,
+            report,
+            told: None,
+            trouble: None,
+            is_drilling: false,
+            noticed_ms: None,
+        });
+        let (page, stepping, woken) = (Page::new()?, Mutex::default(), Condvar::new());
+        let shared = Arc::new(Shared { page, terms, concerned, stepping, seen, woken });
         let followed = shared.clone();
-        let follow = move || followed.follow(source, every, &*concerned);
+        let follow = move || followed.follow(source, every);
         Builder::new().name("power".into()).spawn(follow)?;
         Ok(Monitor { shared })
     }
@@ -124,6 +151,14 @@ impl Monitor {
         self.shared.lock().report.clone()
     }
 
+    /// The power is about to fail, says whoever does not wait to be asked. When this returns, memory
+    /// may not acknowledge; it may again when the source has told of the mains after it for as long
+    /// as all has to be well.
+    pub fn notice(&self) {
+        self.shared.lock().noticed_ms = Some(now_ms());
+        self.shared.step();
+    }
+
     /// Memory may not acknowledge from the next step on, or may again.
     pub fn drill(&self, goes_on: bool) {
         self.shared.lock().is_drilling = goes_on;
@@ -136,12 +171,13 @@ impl Shared {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn follow(&self, mut source: Source, every: Duration, concerned: &dyn Concerned) {
+    fn follow(&self, mut source: Source, every: Duration) {
         loop {
             // An answer that took its time is as old as the question.
             let asked_ms = now_ms();
-            let answer = source.ask().map(|told| told.map(|reading| (reading, asked_ms)));
-            self.step(answer, concerned);
+            let answer = source.ask();
+            self.lock().take_in(answer, asked_ms);
+            self.step();
             let seen = self.lock();
             let is_drilling = seen.is_drilling;
             let waits = |seen: &mut Seen| seen.is_drilling == is_drilling;
@@ -149,17 +185,17 @@ impl Shared {
         }
     }
 
-    fn step(&self, answer: Result<Option<(Reading, u64)>, String>, concerned: &dyn Concerned) {
+    /// Takes in what is known by now.
+    fn step(&self) {
+        let _whole = self.stepping.lock().unwrap_or_else(PoisonError::into_inner);
+        let concerned = &*self.concerned;
         let mut seen = self.lock();
         let before = seen.report.clone();
         let now_ms = now_ms();
-        let (told, trouble) = match answer {
-            Ok(told) => (told.or(before.told), None),
-            Err(trouble) => (before.told, Some(trouble)),
-        };
         let known = Known {
             now_ms,
-            told,
+            told: seen.told,
+            noticed_ms: seen.noticed_ms,
             drilled_ms_ago: concerned.drilled_ms_ago(),
             is_drilling: seen.is_drilling,
             is_drained: concerned.is_drained(before.taken_back),
@@ -167,13 +203,13 @@ impl Shared {
         seen.power.step(&known, &self.terms);
         let (state, why) = (seen.power.state(), seen.power.why());
         let is_taken_back = before.state == State::Armed && state != State::Armed;
-        let reading = told.map(|(reading, _)| reading);
+        let reading = seen.told.map(|(reading, _)| reading);
         seen.report = Report {
             state,
             why,
             since_ms: if state == before.state { before.since_ms } else { now_ms },
-            told,
-            trouble,
+            told: seen.told,
+            trouble: seen.trouble.clone(),
             drain_ms: reading.and_then(|it| self.terms.drain_ms(&it)).unwrap_or(0),
             taken_back: before.taken_back + u64::from(is_taken_back),
         };

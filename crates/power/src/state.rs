@@ -57,6 +57,8 @@ pub struct Known {
     pub now_ms: u64,
     /// The last that the source told, and when.
     pub told: Option<(Reading, u64)>,
+    /// When a signal said last that the power is about to fail, on the same clock.
+    pub noticed_ms: Option<u64>,
     /// How long ago the last drill was, in milliseconds, if one was passed and none has failed
     /// since.
     pub drilled_ms_ago: Option<u64>,
@@ -98,6 +100,8 @@ pub enum Why {
     MainsFailed,
     /// What is stored is almost used up, or the machine was told to go down.
     Low,
+    /// A signal said that the power is about to fail, and the source has told nothing since.
+    Noticed,
     /// The source tests itself.
     Tests,
     /// A drill goes on.
@@ -174,6 +178,7 @@ impl Power {
 
     fn next(&self, known: &Known, terms: &Terms) -> (State, Option<Why>) {
         let (state, why) = match fresh(known, terms) {
+            _ if is_noticed(known) => (State::Draining, Why::Noticed),
             Ok(reading) if reading.line == Line::Battery => self.on_battery(&reading, terms),
             Ok(reading) => match unfit(&reading, known, terms) {
                 Some(unfit) => unfit,
@@ -215,6 +220,12 @@ impl Power {
     fn is_emergency(&self) -> bool {
         matches!(self.state, State::OnBattery | State::Draining | State::Safe)
     }
+}
+
+/// Whether a signal said that the power is about to fail. What the source told until then is over.
+fn is_noticed(known: &Known) -> bool {
+    let has_told_since = |noticed_ms| known.told.is_some_and(|(_, told_ms)| told_ms > noticed_ms);
+    known.noticed_ms.is_some_and(|noticed_ms| !has_told_since(noticed_ms))
 }
 
 /// What the source told, if it did lately.
@@ -297,6 +308,7 @@ impl fmt::Display for Why {
             Why::ToldLongAgo(ms) => write!(f, "the source has told nothing for {}", time(ms)),
             Why::MainsFailed => write!(f, "the mains have failed"),
             Why::Low => write!(f, "what is stored is almost used up"),
+            Why::Noticed => write!(f, "a signal said that the power is about to fail"),
             Why::Tests => write!(f, "the source tests itself"),
             Why::Drill => write!(f, "a drill goes on"),
             Why::Faulty => write!(f, "the source says that it would not keep the machine up"),

@@ -169,10 +169,11 @@ fn begin_all(keeper: &Keeper, config: &Config, refused: &mut Refused) -> Outcome
     }
 }
 
-/// SIGTERM and SIGINT ask the keeper to stop; a second one cuts off who still uses a mount.
+/// SIGTERM and SIGINT ask the keeper to stop; a second one cuts off who still uses a mount. SIGPWR
+/// tells it that the power is about to fail.
 pub fn stop_on_signals(keeper: &Arc<Keeper>) -> Outcome<()> {
-    let keeper = keeper.clone();
-    obey_orders(move || keeper.ask_to_stop())
+    let (stopped, warned) = (keeper.clone(), keeper.clone());
+    obey_orders(move || stopped.ask_to_stop(), move || warned.notice_power())
 }
 
 fn make_directory_of(socket: &Path) -> Outcome<()> {

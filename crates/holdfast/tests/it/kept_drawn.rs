@@ -159,11 +159,8 @@ impl World {
     fn check_told(&self, what: &str, goes_on: bool) {
         if what == "no mount" {
             // Such a configuration is refused whatever is kept.
-            assert!(
-                self.fixture.keeper_log().contains("neither mount nor"),
-                "{}",
-                self.fixture.keeper_log()
-            );
+            let is_told = || self.fixture.keeper_log().contains("neither mount nor");
+            wait_until(is_told, || self.fixture.keeper_log());
             return;
         }
         assert!(goes_on, "{what} could have been served:\n{}", self.fixture.keeper_log());

@@ -316,6 +316,41 @@ fn a_keeper_that_stands_still_takes_the_lease_with_it() {
 }
 
 #[test]
+fn a_signal_of_a_failing_power_supply_takes_memory_back_until_the_mains_are_told_of() {
+    let mut world = World::armed();
+    let at = world.fixture.mount().join("f");
+    kill(world.fixture.keeper_pid(), Signal::POWER);
+    let is_told = || world.fixture.keeper_log().contains("a signal said that the power");
+    wait_until(is_told, || world.fixture.keeper_log());
+    // Who said until now that the mains are there may say so once more.
+    world.ups.says(LOW);
+    world.wait_for("safe", "disk");
+    let writer = Writer::start(at.clone(), 0);
+    wait_until(|| writer.acknowledged() > 10, || world.fixture.keeper_log());
+    let front_end = world.fixture.front_end();
+    world.cut(front_end, 1);
+    let (acknowledged, _) = writer.end();
+    world.ups.says(MAINS);
+    world.fixture.serve();
+    let there = lines_of(&at);
+    assert!(there >= acknowledged, "{there} of {acknowledged} lines");
+    world.wait_for("armed", "memory");
+    kill(world.fixture.keeper_pid(), Signal::POWER);
+    world.wait_for("armed", "memory");
+    assert!(world.report()["power"]["taken_back"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn a_keeper_without_a_power_source_is_not_disturbed_by_a_signal_of_one() {
+    let mut fixture = Fixture::made();
+    fixture.serve();
+    kill(fixture.keeper_pid(), Signal::POWER);
+    let told = || fixture.keeper_log().contains("a signal says that the power fails");
+    wait_until(told, || fixture.keeper_log());
+    assert_eq!(fixture.status_of(NAME)["state"], "serving");
+}
+
+#[test]
 fn nothing_that_was_acknowledged_is_lost_in_a_cut_after_a_notice() {
     for_seeds("nothing_that_was_acknowledged_is_lost_in_a_cut", 1, |seed| {
         let mut rng = Random::new(seed);

@@ -22,6 +22,14 @@ impl Keeper {
         Ok(())
     }
 
+    /// The power is about to fail, says a signal.
+    pub fn notice_power(&self) {
+        match self.power.get() {
+            Some(power) => power.notice(),
+            None => tracing::info!("a signal says that the power fails; none is followed"),
+        }
+    }
+
     /// Shows whether what may be in memory gets to the disks in the time that there is.
     pub(super) fn drill(&self, say: Progress<'_>) -> Outcome<String> {
         let power = self.power.get().ok_or_else(|| {

@@ -117,6 +117,31 @@ fn is_within(these: &[State], all: &[State]) -> bool {
 }
 
 #[test]
+fn a_notice_has_taken_the_lease_back_when_it_returns_until_the_source_tells_of_the_mains() {
+    let mut world = World::new();
+    world.wait_for(State::Armed, Some(GOOD));
+    for times in 1..=20 {
+        world.monitor.notice();
+        assert!(!world.monitor.page().is_held());
+        let noticed = world.monitor.report();
+        assert_eq!((noticed.state, noticed.taken_back), (State::Draining, times));
+        assert_eq!(noticed.why, Some(Why::Noticed));
+        world.wait_for(State::Armed, Some(GOOD));
+    }
+}
+
+#[test]
+fn a_notice_lasts_while_the_source_is_silent() {
+    let mut world = World::new();
+    world.wait_for(State::Armed, Some(GOOD));
+    world.monitor.notice();
+    thread::sleep(Duration::from_millis(TERMS.fresh_ms + 100));
+    assert_eq!(world.monitor.report().state, State::Draining);
+    world.owner.is_drained.store(true, Ordering::Relaxed);
+    world.wait_for(State::Safe, None);
+}
+
+#[test]
 fn a_source_that_falls_silent_loses_the_lease_by_itself() {
     let mut world = World::new();
     world.wait_for(State::Armed, Some(GOOD));

@@ -26,6 +26,10 @@ fn flags() -> [bool; 2] {
     [false, true]
 }
 
+fn pairs() -> [(bool, bool); 4] {
+    [(false, false), (false, true), (true, false), (true, true)]
+}
+
 /// Each kind of reading there is: no hold-up, one that the reserve uses up, one that leaves too
 /// little, and two that suffice.
 fn readings() -> Vec<Reading> {
@@ -56,10 +60,17 @@ fn moments() -> Vec<Known> {
     let mut all = Vec::new();
     for told in told {
         for drilled_ms_ago in [None, Some(0), Some(TERMS.drill_ms), Some(TERMS.drill_ms + 1)] {
-            for is_drilling in flags() {
-                for is_drained in flags() {
+            for noticed_ms in [None, Some(NOW_MS - TERMS.fresh_ms)] {
+                for (is_drilling, is_drained) in pairs() {
                     let now_ms = NOW_MS;
-                    all.push(Known { now_ms, told, drilled_ms_ago, is_drilling, is_drained });
+                    all.push(Known {
+                        now_ms,
+                        told,
+                        noticed_ms,
+                        drilled_ms_ago,
+                        is_drilling,
+                        is_drained,
+                    });
                 }
             }
         }
@@ -80,7 +91,13 @@ fn is_good(known: &Known) -> bool {
         let lasts = it.hold_up_ms.is_some_and(|ms| ms >= 6000);
         it.line == Line::Mains && !it.is_low && !it.is_testing && !it.is_faulty && lasts
     });
-    is_fit && is_proved && !known.is_drilling
+    is_fit && is_proved && !known.is_drilling && !is_noticed(known)
+}
+
+/// Whether the last that was heard is a notice, told a second time.
+fn is_noticed(known: &Known) -> bool {
+    let heard = [known.told.map(|(_, at_ms)| (at_ms, 0)), known.noticed_ms.map(|ms| (ms, 1))];
+    heard.into_iter().flatten().max().is_some_and(|(_, kind)| kind == 1)
 }
 
 /// The same state of affairs, a step later.
@@ -105,7 +122,11 @@ fn check(before: &Power, steps: u64, known: &Known, after: &Power) {
     }
     if is_emergency(after.state()) {
         let goes_on = is_emergency(before.state()) && reading.is_none();
-        assert!(goes_on || line == Some(Line::Battery), "{}", context());
+        let is_told = line == Some(Line::Battery) || is_noticed(known);
+        assert!(goes_on || is_told, "{}", context());
+    }
+    if is_noticed(known) {
+        assert!(matches!(after.state(), State::Draining | State::Safe), "{}", context());
     }
     if matches!(before.state(), State::Draining | State::Safe) && line != Some(Line::Mains) {
         assert!(matches!(after.state(), State::Draining | State::Safe), "{}", context());
@@ -114,7 +135,7 @@ fn check(before: &Power, steps: u64, known: &Known, after: &Power) {
         let is_left = matches!(after.state(), State::Testing) || is_emergency(after.state());
         assert!(is_left, "{}", context());
     }
-    if reading.is_none() && !is_emergency(before.state()) {
+    if reading.is_none() && !is_emergency(before.state()) && !is_noticed(known) {
         assert_eq!(after.state(), State::Stale, "{}", context());
     }
 }
