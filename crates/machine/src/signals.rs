@@ -1,9 +1,9 @@
 //! Signals that order nothing.
 //!
 //! Promise: what serves ends by an order to end (SIGTERM, SIGINT), by SIGQUIT, by SIGKILL, or
-//! because it is broken. The keeper takes SIGPWR for a notice that the power is about to fail. A terminal that closes, a signal meant for another program, and a file
-//! that grows beyond a limit end nothing. It hears of both, and of the end of what it starts,
-//! whoever started it.
+//! because it is broken. A terminal that closes, a signal meant for another program, and a file
+//! that grows beyond a limit end nothing. It hears of both, of a notice that the power is about to
+//! fail (SIGPWR), and of the end of what it starts, whoever started it.
 //! Never: makes a program that Holdfast starts for somebody deaf.
 
 use crate::raw::{hear_signals, ignore_signal};

@@ -14,8 +14,8 @@ use rustix::fs::MemfdFlags;
 use rustix::time::{ClockId, clock_gettime};
 
 /// What the numbers of a lease have to add up to, with the last one.
-const WHOLE: u64 = 0x6c65_6173_6521_0001;
-const NUMBERS: usize = 5;
+const WHOLE: u64 = 0x6c65_6173_6521_0002;
+const NUMBERS: usize = 6;
 const BYTES: usize = 8 * NUMBERS;
 
 /// What is told.
@@ -29,6 +29,9 @@ pub struct Lease {
     pub drain_ms: u64,
     /// How many share that time.
     pub sharers: u64,
+    /// Until when, in milliseconds of [`now_ms`], disks are to be left to the drain; 0 if the power
+    /// does not fail, or nothing is in memory alone.
+    pub hurried_until_ms: u64,
 }
 
 impl Lease {
@@ -36,6 +39,12 @@ impl Lease {
     #[must_use]
     pub fn is_held(&self, now_ms: u64) -> bool {
         now_ms < self.until_ms
+    }
+
+    /// Whether disks are to be left to the drain now.
+    #[must_use]
+    pub fn is_hurried(&self, now_ms: u64) -> bool {
+        now_ms < self.hurried_until_ms
     }
 
     /// How many bytes may be in memory alone, where a device takes that many a second.
@@ -46,10 +55,10 @@ impl Lease {
     }
 
     fn numbers(&self) -> [u64; NUMBERS] {
-        let Lease { until_ms, taken_back, drain_ms, sharers } = *self;
-        let others = [until_ms, taken_back, drain_ms, sharers];
+        let Lease { until_ms, taken_back, drain_ms, sharers, hurried_until_ms } = *self;
+        let others = [until_ms, taken_back, drain_ms, sharers, hurried_until_ms];
         let sum = others.iter().fold(WHOLE, |sum, it| sum.rotate_left(7) ^ it);
-        [until_ms, taken_back, drain_ms, sharers, sum]
+        [until_ms, taken_back, drain_ms, sharers, hurried_until_ms, sum]
     }
 }
 
@@ -101,8 +110,8 @@ impl Page {
             u64::from_le_bytes(std::array::from_fn(|of_number| bytes[8 * at + of_number]))
         };
         let numbers: [u64; NUMBERS] = std::array::from_fn(number);
-        let [until_ms, taken_back, drain_ms, sharers, _] = numbers;
-        let lease = Lease { until_ms, taken_back, drain_ms, sharers };
+        let [until_ms, taken_back, drain_ms, sharers, hurried_until_ms, _] = numbers;
+        let lease = Lease { until_ms, taken_back, drain_ms, sharers, hurried_until_ms };
         let is_whole = is_read && lease.numbers() == numbers;
         if is_whole { lease } else { Lease::default() }
     }

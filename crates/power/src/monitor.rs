@@ -2,9 +2,8 @@
 //!
 //! Promise: a lease ends when what it is based on is no longer fresh, whatever becomes of this
 //! thread or its process; it is taken back in the step that sees a bad sign, and before a notice
-//! has been taken in, whatever the source is doing; `changed` hears of
-//! each new state, of a better one before and of a worse one after the lease is written, and of
-//! what is wrong with the source.
+//! has been taken in, whatever the source is doing; `changed` hears of each new state, of a better
+//! one before and of a worse one after the lease is written, and of what is wrong with the source.
 //! Never: waits for those who hold the lease.
 
 use std::fmt::Debug;
@@ -151,9 +150,9 @@ impl Monitor {
         self.shared.lock().report.clone()
     }
 
-    /// The power is about to fail, says whoever does not wait to be asked. When this returns, memory
-    /// may not acknowledge; it may again when the source has told of the mains after it for as long
-    /// as all has to be well.
+    /// The power is about to fail, says whoever does not wait to be asked. When this returns,
+    /// memory may not acknowledge; it may again when the source has told of the mains after it for
+    /// as long as all has to be well.
     pub fn notice(&self) {
         self.shared.lock().noticed_ms = Some(now_ms());
         self.shared.step();
@@ -214,7 +213,8 @@ impl Shared {
             taken_back: before.taken_back + u64::from(is_taken_back),
         };
         let report = seen.report.clone();
-        let lease = self.lease(&report, concerned.sharers());
+        let sharers = concerned.sharers();
+        let lease = Lease { sharers, ..self.lease(&report, &known) };
         drop(seen);
         let is_told = report.is_told_beside(&before);
         if state == State::Armed && is_told {
@@ -230,13 +230,16 @@ impl Shared {
     }
 
     /// What follows from a report. A lease lasts as long as what it is based on.
-    fn lease(&self, report: &Report, sharers: u64) -> Lease {
+    fn lease(&self, report: &Report, known: &Known) -> Lease {
+        let fails = matches!(report.state, State::OnBattery | State::Draining);
+        let is_hurried = fails && !known.is_drained;
         let told_ms = report.told.filter(|_| report.state == State::Armed).map(|(_, at_ms)| at_ms);
         Lease {
             until_ms: told_ms.map_or(0, |at_ms| at_ms + self.terms.fresh_ms),
             taken_back: report.taken_back,
             drain_ms: report.drain_ms,
-            sharers,
+            hurried_until_ms: if is_hurried { known.now_ms + self.terms.fresh_ms } else { 0 },
+            ..Lease::default()
         }
     }
 }

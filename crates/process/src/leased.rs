@@ -39,6 +39,10 @@ impl Lease for Leased {
     fn is_held(&self) -> bool {
         self.is_ready.load(Ordering::Relaxed) && self.page.is_held()
     }
+
+    fn is_hurried(&self) -> bool {
+        self.page.read().is_hurried(now_ms())
+    }
 }
 
 /// What was done about a lease, so far.

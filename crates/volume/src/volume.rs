@@ -55,6 +55,9 @@ pub trait Lease: Send + Sync {
     /// Whether it is held now. Once it is not, what was acknowledged under it is brought to the
     /// device by whoever has taken it back.
     fn is_held(&self) -> bool;
+
+    /// Whether that is going on in a hurry now: the disk is to be left to it.
+    fn is_hurried(&self) -> bool;
 }
 
 /// What opening a volume found.
@@ -158,6 +161,10 @@ impl DirectoryVolume {
 
     pub(crate) fn holds_lease(&self) -> bool {
         self.lease.get().is_some_and(|lease| lease.is_held())
+    }
+
+    pub(crate) fn is_hurried(&self) -> bool {
+        self.lease.get().is_some_and(|lease| lease.is_hurried())
     }
 
     /// The node with this number.

@@ -7,7 +7,8 @@ fn who_has_the_page_sees_what_was_written_last() {
     let ours = Page::new().unwrap();
     let theirs = Page::of(ours.as_fd().try_clone_to_owned().unwrap());
     assert!(!theirs.is_held());
-    let lease = Lease { until_ms: now_ms() + 100_000, taken_back: 3, drain_ms: 7, sharers: 2 };
+    let (until_ms, hurried_until_ms) = (now_ms() + 100_000, 9);
+    let lease = Lease { until_ms, taken_back: 3, drain_ms: 7, sharers: 2, hurried_until_ms };
     ours.write(&lease).unwrap();
     assert_eq!(theirs.read(), lease);
     assert!(theirs.is_held());
@@ -26,7 +27,8 @@ fn a_lease_ends_by_itself() {
 #[test]
 fn a_page_of_which_any_bit_is_another_is_not_held() {
     let page = Page::new().unwrap();
-    let lease = Lease { until_ms: u64::MAX, taken_back: 1, drain_ms: 2, sharers: 3 };
+    let (until_ms, hurried_until_ms) = (u64::MAX, 4);
+    let lease = Lease { until_ms, taken_back: 1, drain_ms: 2, sharers: 3, hurried_until_ms };
     page.write(&lease).unwrap();
     let mut whole = [0; BYTES];
     page.0.read_exact_at(&mut whole, 0).unwrap();

@@ -1,8 +1,8 @@
 //! When the home gets what the log has: in the background, when somebody waits, and at the end.
 //!
 //! Promise: what a volume is given back with is complete and ordinary; until then a home that fails
-//! is tried again.
-//! Never: holds up whoever waits for room so that changes can gather.
+//! is tried again. While the power fails, and memory is drained, the disk is left to that.
+//! Never: holds up whoever waits for room, so that changes can gather or for a drain.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{MutexGuard, PoisonError};
@@ -40,6 +40,10 @@ impl DirectoryVolume {
     pub fn run_cleaner(&self, stop: &AtomicBool) {
         *self.cleaning() = Some(thread::current());
         while !stop.load(Ordering::Relaxed) {
+            if self.is_hurried() && !self.is_room_wanted() {
+                thread::park_timeout(CLEAN_LOOK);
+                continue;
+            }
             match self.clean_step() {
                 // What ends a window says nothing of how much is waiting behind it.
                 Ok(cleaned) if cleaned.more => continue,

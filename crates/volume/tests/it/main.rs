@@ -18,6 +18,7 @@ mod disk;
 mod elsewhere;
 mod faults;
 mod forget;
+mod hurried;
 mod inodes;
 mod labels;
 mod limits;

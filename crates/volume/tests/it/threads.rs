@@ -23,10 +23,10 @@ const STEPS: u64 = 2000;
 const WATCHDOG: Duration = Duration::from_secs(600);
 
 /// A directory that goes when the test ends.
-struct Scratch(PathBuf);
+pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new(name: &str) -> Scratch {
+    pub(crate) fn new(name: &str) -> Scratch {
         let path = std::env::temp_dir().join(format!("holdfast-{name}-{}", std::process::id()));
         for below in ["home", "log"] {
             std::fs::create_dir_all(path.join(below)).expect("a writable directory");
@@ -45,7 +45,7 @@ impl Drop for Scratch {
     }
 }
 
-fn open(scratch: &Scratch) -> DirectVolume {
+pub(crate) fn open(scratch: &Scratch) -> DirectVolume {
     let spec = RegionSpec { ring_bytes: 2 << 20, roster_bytes: 1 << 18, identity: IDENTITY };
     let region = Arc::new(Region::create(&Medium::Private, &spec).expect("a private region"));
     let log = LogConfig { dirty_bytes_max: 1 << 20, ..LogConfig::in_ring(2 << 20, 1 << 18, 3) };
@@ -215,7 +215,7 @@ fn look(tree: &DirectoryVolume, shared: NodeId, stop: &AtomicBool) {
 }
 
 /// Everybody else would wait for ever for a thread that panicked.
-fn or_abort(work: impl FnOnce()) {
+pub(crate) fn or_abort(work: impl FnOnce()) {
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
     outcome.unwrap_or_else(|_| std::process::abort());
 }
@@ -253,7 +253,7 @@ fn write_all(opened: &DirectVolume, seed: u64, progress: &AtomicU64) -> Vec<Cont
 }
 
 /// Ends the process if the test does not: a deadlock must not look like a slow test.
-fn watched(told: &str, progress: &Arc<AtomicU64>, work: impl FnOnce()) {
+pub(crate) fn watched(told: &str, progress: &Arc<AtomicU64>, work: impl FnOnce()) {
     let (done, ended) = mpsc::channel::<()>();
     let (told, progress) = (told.to_owned(), progress.clone());
     let watchdog = std::thread::spawn(move || {
