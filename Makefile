@@ -63,7 +63,7 @@ test-ublk:
 # Everything of `make test`, then all tests of the command with every volume's log behind the queue.
 # The benchmarks of logs and of stores with their peers (without the one that needs a library of the
 # system's) are built, 100 kills of each database and by each way to a volume's log, 1,000 kills of a
-# disk's front end with each protocol, 20 power cuts, other people's suites on volumes
+# disk's front end with each protocol, 70 power cuts, other people's suites on volumes
 # (scripts/suites), 20 ends of each kind of guests with each database, eight times as many seeds of the
 # simulations, and disks as the power leaves them: 1,000,000 of the embedded log, ten minutes of a core
 # at 1,600 to 2,500 a second, and 500,000 of the store; 200,000 directories of a store with files that
@@ -91,6 +91,7 @@ test-long: test programs
 	    $(DEMO) $$what --kills 100 --repetitions 1 --seconds 2 --out target/test-long; \
 	done
 	$(DEMO) power-cut --kills 20 --out target/test-long
+	$(DEMO) drills --kills 50 --repetitions 1 --seconds 2 --out target/test-long
 	scripts/suites/all $(HOLDFAST)
 	$(MAKE) test-guests KILLS=20
 

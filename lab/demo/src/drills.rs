@@ -7,6 +7,7 @@
 //! deadline of any length leaves a prefix. First the same cut without a drain is shown to lose.
 //! Never: pulls a plug. The source is a file, the disk is modelled, and processes are killed.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::thread;
 use std::time::Duration;
@@ -34,20 +35,18 @@ use super::{measure, summary};
 /// A deadline that leaves whatever a drain needs.
 const ENOUGH: Duration = Duration::from_secs(2);
 
-/// Deadlines from too short to long, in milliseconds.
-const DEADLINES_MS: [u64; 8] = [0, 5, 10, 20, 40, 80, 160, 320];
+/// Deadlines from too short to long, in milliseconds, in the order in which they have their turn.
+const DEADLINES_MS: [u64; 8] = [20, 0, 80, 320, 5, 10, 40, 160];
 
 /// How often a cut without a drain may be lucky.
 const CANARY_TRIES: u32 = 6;
 
-/// How often the class changes to and fro.
-const CHANGES: u32 = 50;
+/// How often the class changes to and fro for a cut, and in all at the most.
+const CHANGES_PER_CUT: u32 = 5;
+const CHANGES_MAX: u32 = 50;
 
 /// How long each class lasts then.
 const CHANGE_EVERY: Duration = Duration::from_millis(150);
-
-/// How long the load runs that they happen to.
-const CHANGES_S: u32 = 17;
 
 const SUBJECT: Subject = Subject {
     id: "power",
@@ -135,7 +134,8 @@ fn measured(
     let disturbed = taken_back(&volumes[0])? - before;
     let mut figures = vec![count("taken_back_while_measured", "times", disturbed)];
     figures.push(margin(&volumes[0])?);
-    figures.extend(class_changes(&mut database, &volumes[0], ups, progress)?);
+    let changes = (CHANGES_PER_CUT * options.kills).clamp(1, CHANGES_MAX);
+    figures.extend(class_changes(&mut database, &volumes[0], ups, changes, progress)?);
     volumes.iter_mut().try_for_each(Volume::give_back)?;
     Ok(Measured { class, samples, figures })
 }
@@ -163,13 +163,15 @@ fn class_changes(
     database: &mut Postgres,
     volume: &Volume,
     ups: &Ups,
+    changes: u32,
     progress: Progress,
 ) -> Result<Vec<Figure>, DemoError> {
     database.enter(Setting::Powered)?;
     volume.arm()?;
     let before = taken_back(volume)?;
-    let load = database.load(SECOND_SERIES_ROUND, CHANGES_S)?;
-    for _ in 0..CHANGES {
+    let seconds = (2 * changes * CHANGE_EVERY).as_secs() as u32 + 2;
+    let load = database.load(SECOND_SERIES_ROUND, seconds)?;
+    for _ in 0..changes {
         ups.say(Power::Battery);
         thread::sleep(CHANGE_EVERY);
         ups.say(Power::Mains);
@@ -205,8 +207,8 @@ struct Cuts {
     without_drain_lost: u64,
     /// Cuts with a hold-up that suffices.
     enough: Vec<Cut>,
-    /// Cuts at each of [`DEADLINES_MS`].
-    sweep: Vec<(u64, Vec<Cut>)>,
+    /// Cuts by the deadline, in milliseconds.
+    sweep: BTreeMap<u64, Vec<Cut>>,
 }
 
 fn cuts<D: Database>(
@@ -233,11 +235,9 @@ fn cuts<D: Database>(
         Ok(cut)
     };
     let enough = (0..count).map(|_| cut(ENOUGH)).collect::<Result<_, _>>()?;
-    let each = count.div_ceil(DEADLINES_MS.len() as u32);
-    let mut sweep = Vec::new();
-    for ms in DEADLINES_MS {
-        let cuts = (0..each).map(|_| cut(Duration::from_millis(ms))).collect::<Result<_, _>>()?;
-        sweep.push((ms, cuts));
+    let mut sweep = BTreeMap::<u64, Vec<Cut>>::new();
+    for ms in DEADLINES_MS.into_iter().cycle().take(count as usize) {
+        sweep.entry(ms).or_default().push(cut(Duration::from_millis(ms))?);
     }
     Ok(Cuts { name: D::SUBJECT.id, without_drain_lost, enough, sweep })
 }
@@ -308,18 +308,23 @@ fn tables(figures: &Figures) -> String {
 }
 
 fn cuts_paragraph(name: &str, value: impl Fn(&str) -> f64) -> String {
-    let lost = |ms: &u64| format!("{:.0}", value(&format!("after_{ms}_ms.lost_from_the_end")));
+    let mut deadlines_ms = DEADLINES_MS;
+    deadlines_ms.sort_unstable();
+    let lost = |ms: u64| {
+        let lost = value(&format!("after_{ms}_ms.lost_from_the_end"));
+        (!lost.is_nan()).then(|| format!("{lost:.0} after {ms} ms"))
+    };
+    let lost: Vec<String> = deadlines_ms.into_iter().filter_map(lost).collect();
     format!(
-        "{name}: {:.0} cuts {ENOUGH:?} after a notice: {:.0} transactions acknowledged, \
-         {:.0} lost; nothing was in memory alone after {:.0} ms, at the most {:.0} \
-         ms.\nCuts after {:?} ms: {} of the last lost, without holes.\n",
+        "{name}: {:.0} cuts {ENOUGH:?} after a notice: {:.0} transactions acknowledged, {:.0} lost; \
+         nothing\nwas in memory alone after {:.0} ms, at the most {:.0} ms. Of the last of earlier \
+         cuts lost,\nwithout holes: {}.\n\n",
         value("count"),
         value("acknowledged"),
         value("lost"),
         value("drained_ms"),
         value("drained_max_ms"),
-        DEADLINES_MS,
-        DEADLINES_MS.iter().map(lost).collect::<Vec<_>>().join(", "),
+        lost.join(", "),
     )
 }
 

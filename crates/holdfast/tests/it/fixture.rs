@@ -16,6 +16,10 @@ use std::time::{Duration, Instant};
 /// The name of the volume in every test.
 pub(crate) const NAME: &str = "v";
 
+/// How soon is looked again for what is waited for, at first and at last.
+const ASK_EVERY_MIN: Duration = Duration::from_millis(10);
+const ASK_EVERY_MAX: Duration = Duration::from_millis(250);
+
 /// Far longer than anything takes; a test that reaches it has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -580,7 +584,9 @@ pub(crate) fn limit_stack(pid: i32, limit: &str) {
 pub(crate) fn wait_until(reached: impl Fn() -> bool, tell: impl Fn() -> String) {
     let started = Instant::now();
     while !reached() {
-        assert!(started.elapsed() < PATIENCE, "{}", tell());
-        std::thread::sleep(Duration::from_millis(20));
+        let waited = started.elapsed();
+        assert!(waited < PATIENCE, "{}", tell());
+        // To ask is to run a program, mostly: who has waited for long asks less often.
+        std::thread::sleep((waited / 8).clamp(ASK_EVERY_MIN, ASK_EVERY_MAX));
     }
 }

@@ -17,7 +17,7 @@ fn met(cuts: &Cuts, id: &str) -> Option<bool> {
 }
 
 fn cuts(enough: Vec<Cut>, late: Vec<Cut>) -> Cuts {
-    Cuts { name: "postgres", without_drain_lost: 1, enough, sweep: vec![(5, late)] }
+    Cuts { name: "postgres", without_drain_lost: 1, enough, sweep: BTreeMap::from([(5, late)]) }
 }
 
 #[test]
