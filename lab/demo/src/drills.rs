@@ -54,6 +54,7 @@ const SUBJECT: Subject = Subject {
         Words::of(Setting::Sync, "sync", "sync (the default)", "nothing"),
         Words::of(Setting::FastLog, FAST_LOG, "Holdfast, log on a fast disk", "nothing"),
         Words::of(Setting::Powered, POWERED, "Holdfast, power source armed", "nothing, noticed"),
+        Words::of(Setting::Tmpfs, "tmpfs", "log in tmpfs (bound)", "the database"),
     ],
     goals: &[
         Goal {
@@ -68,6 +69,8 @@ const SUBJECT: Subject = Subject {
             goal: Some(8.0),
             ..Goal::beside("disk.fastlog.c8.over_slow", "c8", Setting::FastLog, Setting::Sync)
         },
+        Goal::beside("postgres.c1.over_tmpfs", "c1", Setting::Powered, Setting::Tmpfs),
+        Goal::beside("postgres.c8.over_tmpfs", "c8", Setting::Powered, Setting::Tmpfs),
     ],
     canary: "The same cuts without a drain",
     canary_id: "without_drain_lost",
@@ -316,8 +319,8 @@ fn cuts_paragraph(name: &str, value: impl Fn(&str) -> f64) -> String {
     };
     let lost: Vec<String> = deadlines_ms.into_iter().filter_map(lost).collect();
     format!(
-        "{name}: {:.0} cuts {ENOUGH:?} after a notice: {:.0} transactions acknowledged,\n{:.0} lost; \
-         nothing was in memory alone after {:.0} ms, at the most {:.0} ms. Of the last of\nearlier \
+        "{name}: {:.0} cuts {ENOUGH:?} after a notice: {:.0} transactions acknowledged,\n{:.0} \
+         lost; nothing was in memory alone after {:.0} ms, at the most {:.0} ms. Of the last of\nearlier \
          cuts lost, without holes: {}.\n\n",
         value("count"),
         value("acknowledged"),
