@@ -320,7 +320,8 @@ fn cuts_paragraph(name: &str, value: impl Fn(&str) -> f64) -> String {
     let lost: Vec<String> = deadlines_ms.into_iter().filter_map(lost).collect();
     format!(
         "{name}: {:.0} cuts {ENOUGH:?} after a notice: {:.0} transactions acknowledged,\n{:.0} \
-         lost; nothing was in memory alone after {:.0} ms, at the most {:.0} ms. Of the last of\nearlier \
+         lost; nothing was in memory alone after {:.0} ms, at the most {:.0} ms. Of the last \
+         of\nearlier \
          cuts lost, without holes: {}.\n\n",
         value("count"),
         value("acknowledged"),
