@@ -266,15 +266,16 @@ impl Cuts {
         let sum = |of: &[Cut], what: fn(&Cut) -> u64| vec![of.iter().map(what).sum::<u64>() as f64];
         let drained = self.enough.iter().filter_map(|cut| cut.drained);
         let drained_ms: Vec<f64> = drained.map(|it| it.as_secs_f64() * 1e3).collect();
-        let longest_ms = drained_ms.iter().copied().fold(0.0, f64::max);
         let lost = figure("lost", "transactions", sum(&self.enough, |cut| cut.lost));
         let mut all = vec![
             figure("count", "cuts", sum(&self.enough, |_| 1)),
             figure("acknowledged", "transactions", sum(&self.enough, |cut| cut.acknowledged)),
             lost.against(0.0, "what was acknowledged"),
-            figure("drained_ms", "ms", drained_ms),
-            figure("drained_max_ms", "ms", vec![longest_ms]),
         ];
+        if let Some(longest_ms) = drained_ms.iter().copied().reduce(f64::max) {
+            all.push(figure("drained_max_ms", "ms", vec![longest_ms]));
+            all.push(figure("drained_ms", "ms", drained_ms));
+        }
         for (ms, cuts) in &self.sweep {
             let lost = sum(cuts, |cut| cut.lost);
             all.push(figure(&format!("after_{ms}_ms.lost_from_the_end"), "transactions", lost));

@@ -145,7 +145,10 @@ impl Volume {
     /// writes through without having been told to would be figures of the disk, so that is an
     /// error.
     pub(super) fn class(&self) -> Result<String, DemoError> {
-        let status = of_volume(&self.site)?;
+        let status = match self.site.must() {
+            MustSurvive::Noticed => self.arm()?,
+            _ => of_volume(&self.site)?,
+        };
         let words = |value: &Value| {
             let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
             list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
@@ -205,19 +208,23 @@ impl Volume {
     }
 
     /// Has memory acknowledge because of the power source: after a drill, if there was none yet.
-    pub(super) fn arm(&self) -> Result<(), DemoError> {
+    /// Returns the status that says so.
+    pub(super) fn arm(&self) -> Result<Value, DemoError> {
         if status(&self.site)?["power"]["drill"].is_null() {
             run(&self.site, &["drill"])?;
         }
         let give_up = Instant::now() + PATIENCE;
-        while of_volume(&self.site)?["verdict"]["class"] != "memory" {
+        loop {
+            let volume = of_volume(&self.site)?;
+            if volume["verdict"]["class"] == "memory" {
+                return Ok(volume);
+            }
             if Instant::now() > give_up {
                 let why = status(&self.site)?["power"]["why"].to_string();
                 return Err(DemoError::new("waiting until memory acknowledges", why));
             }
             thread::sleep(Duration::from_millis(20));
         }
-        Ok(())
     }
 
     /// How many milliseconds the last drill took, and how many it might have.
