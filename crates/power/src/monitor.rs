@@ -197,7 +197,8 @@ impl Shared {
             noticed_ms: seen.noticed_ms,
             drilled_ms_ago: concerned.drilled_ms_ago(),
             is_drilling: seen.is_drilling,
-            is_drained: concerned.is_drained(before.taken_back),
+            // Until this step memory may have acknowledged, whatever was given up before it began.
+            is_drained: before.state != State::Armed && concerned.is_drained(before.taken_back),
         };
         seen.power.step(&known, &self.terms);
         let (state, why) = (seen.power.state(), seen.power.why());

@@ -2,8 +2,8 @@
 //!
 //! Promise: a pure function of what was told, when, and of what was proved. One bad sign ends
 //! [`State::Armed`] in the same step; it begins only after every sign was good for a while; an
-//! emergency ends only with the mains. Checked for every reachable state and every input
-//! (`state/tests.rs`).
+//! emergency ends only with the mains; [`State::Safe`] never comes right after [`State::Armed`].
+//! Checked for every reachable state and every input (`state/tests.rs`).
 //! Never: looks at a clock, a file or a network: whoever asks brings the time.
 
 use std::fmt;
@@ -189,7 +189,8 @@ impl Power {
             Err(why) => (State::Stale, why),
         };
         let state = match state {
-            State::Draining if known.is_drained => State::Safe,
+            // What was drained before memory acknowledged says nothing of what it acknowledged.
+            State::Draining if known.is_drained && self.state != State::Armed => State::Safe,
             State::Safe if !known.is_drained => State::Draining,
             state => state,
         };

@@ -167,7 +167,7 @@ impl World {
                 "both die"
             }
             3 => {
-                self.ups.says(BATTERY);
+                self.ups.says(if random.below(2) == 0 { BATTERY } else { LOW });
                 "the mains fail"
             }
             4 => {
@@ -391,7 +391,9 @@ fn whatever_happens_no_status_says_more_than_a_cut_then_leaves() {
         let mut said_of = None;
         for _ in 0..=random.below(40) {
             let acknowledged = writer.acknowledged();
-            if world.report()["volumes"][0]["verdict"]["class"] == "disk" {
+            let report = world.report();
+            let is_of_disk = report["volumes"][0]["verdict"]["class"] == "disk";
+            if is_of_disk || report["power"]["state"] == "safe" {
                 said_of = Some(acknowledged);
                 break;
             }

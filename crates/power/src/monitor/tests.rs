@@ -67,6 +67,16 @@ impl World {
         self.directory.path().join(name)
     }
 
+    /// What was written last counts from when it is read.
+    fn wait_until_all_is_read(&self) {
+        let told = || self.monitor.report().told.map(|(_, at_ms)| at_ms);
+        let mut before = None;
+        while before != told() {
+            before = told();
+            thread::sleep(20 * EVERY);
+        }
+    }
+
     /// Writes this until the power stands there.
     fn wait_for(&mut self, state: State, text: Option<&str>) -> Report {
         let begun = Instant::now();
@@ -131,9 +141,24 @@ fn a_notice_has_taken_the_lease_back_when_it_returns_until_the_source_tells_of_t
 }
 
 #[test]
+fn who_was_drained_while_memory_acknowledged_is_not_when_it_ends() {
+    let mut world = World::new();
+    world.owner.is_drained.store(true, Ordering::Relaxed);
+    world.wait_for(State::Armed, Some(GOOD));
+    world.monitor.notice();
+    let lease = world.monitor.page().read();
+    let states = world.owner.states.lock().unwrap().clone();
+    assert_eq!(states.last(), Some(&State::Draining), "{states:?}");
+    assert!(lease.is_hurried(now_ms()), "{lease:?}");
+    world.wait_for(State::Safe, Some("ups.status: OB LB\n"));
+    assert!(!world.monitor.page().read().is_hurried(now_ms()));
+}
+
+#[test]
 fn a_notice_lasts_while_the_source_is_silent() {
     let mut world = World::new();
     world.wait_for(State::Armed, Some(GOOD));
+    world.wait_until_all_is_read();
     world.monitor.notice();
     thread::sleep(Duration::from_millis(TERMS.fresh_ms + 100));
     assert_eq!(world.monitor.report().state, State::Draining);

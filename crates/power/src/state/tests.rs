@@ -118,7 +118,7 @@ fn check(before: &Power, steps: u64, known: &Known, after: &Power) {
     let line = reading.map(|it| it.line);
     let is_emergency = |it: State| matches!(it, State::OnBattery | State::Draining | State::Safe);
     if after.state() == State::Safe {
-        assert!(known.is_drained, "{}", context());
+        assert!(known.is_drained && before.state() != State::Armed, "{}", context());
     }
     if is_emergency(after.state()) {
         let goes_on = is_emergency(before.state()) && reading.is_none();
