@@ -144,6 +144,15 @@ fn a_folder_that_an_access_list_opens_to_others_is_not_private() {
     }
 }
 
+/// Nobody listens there any more. A program that another test starts has all descriptors of this
+/// process for the moment before it is that program.
+fn leave(listener: UnixListener, path: &Path) {
+    drop(listener);
+    while UnixStream::connect(path).is_ok() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
 #[test]
 fn a_name_is_taken_from_a_socket_that_was_left_and_from_nothing_else() {
     let place = place();
@@ -156,7 +165,7 @@ fn a_name_is_taken_from_a_socket_that_was_left_and_from_nothing_else() {
     let first = UnixListener::bind(&path).unwrap();
     assert_eq!(bind(&path, 0o600).unwrap_err().kind(), io::ErrorKind::AddrInUse);
     assert_eq!(remove_socket(&path).unwrap_err().kind(), io::ErrorKind::AddrInUse);
-    drop(first);
+    leave(first, &path);
     let second = bind(&path, 0o600).unwrap();
     assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o600);
     let name = SocketName::of(&path).unwrap();
@@ -172,7 +181,7 @@ fn of_many_who_listen_at_one_place_at_once_one_does() {
     let place = place();
     let path = place.path().join("socket");
     for _ in 0..20 {
-        drop(UnixListener::bind(&path).unwrap());
+        leave(UnixListener::bind(&path).unwrap(), &path);
         let bound: Vec<_> = std::thread::scope(|scope| {
             let all: Vec<_> = (0..8).map(|_| scope.spawn(|| bind(&path, 0o600))).collect();
             all.into_iter().filter_map(|one| one.join().unwrap().ok()).collect()
