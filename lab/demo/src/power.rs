@@ -50,9 +50,12 @@ impl Cut {
     }
 
     pub(super) fn sentence(&self) -> String {
-        let Cut { acknowledged, lost, holes, complaint, .. } = self;
+        let Cut { acknowledged, lost, holes, complaint, drained } = self;
         let checks = if complaint.is_empty() { "checks passed" } else { complaint };
-        format!("{acknowledged} acknowledged, {lost} of the last lost, {holes} holes, {checks}")
+        let drained = drained.map_or_else(String::new, |it| format!(", drained within {it:.0?}"));
+        format!(
+            "{acknowledged} acknowledged, {lost} of the last lost, {holes} holes, {checks}{drained}"
+        )
     }
 }
 

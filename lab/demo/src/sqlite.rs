@@ -83,7 +83,12 @@ impl Sqlite {
     /// Starts a writer.
     fn start(&self, case: &Case, round: u32, seconds: u32) -> Result<Writer, DemoError> {
         outcome::empty(&self.logs()).during(|| "removing the logs of the last run".into())?;
-        let synchronous = if self.setting == Setting::Async { "off" } else { "full" };
+        let synchronous = match (self.setting, &self.places) {
+            (Setting::Async, _) => "off",
+            // With `full` it waits for all but the removal of its journal, which is the commit.
+            (_, Places::One(_)) => "extra",
+            _ => "full",
+        };
         let errors = self.logs().join("stderr");
         let this = std::env::current_exe().during(|| "finding this program".into())?;
         let mut command = Command::new(this);
