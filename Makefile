@@ -181,8 +181,8 @@ fuzz:
 	done
 
 # A power source: PostgreSQL while memory acknowledges because of it, 100 changes of class under load, and
-# KILLS power cuts of each database at a deadline after a notice, on a modelled disk. With 200 kills
-# about two hours.
+# KILLS power cuts of each database at a deadline after a notice, on a modelled disk. Two cuts a kill
+# and database, each 6 to 10 s.
 drills: programs
 	$(DEMO) drills --out $(OUT) $(if $(QUICK),--quick,--repetitions 5 --kills $(or $(KILLS),200))
 	$(if $(QUICK)$(filter-out lab/bench/results,$(OUT)),,$(CARGO) xtask figures)
