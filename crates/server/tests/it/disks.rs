@@ -1,6 +1,6 @@
 //! A disk that is served: what it does, what it refuses, and that its clients share it.
 
-use crate::hostile::{MARK, attack_until};
+use crate::hostile::{Attack, MARK, at_least};
 use crate::raw::connect;
 use crate::support::{NAME, Numbers, Place, Serving, disk_spec, seed};
 use holdfast_client::protocol::{ClientId, Hello, Status, VERSION};
@@ -11,8 +11,6 @@ use holdfast_memory::queue::Request;
 use holdfast_server::words;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 const DISK: &str = "ram";
 const HOSTILE: &str = "hostile-ram";
@@ -189,44 +187,23 @@ fn a_client_goes_on_with_the_same_disk_and_refuses_another_of_its_name() {
     assert_eq!(read(&self::disk(&place), 4000, 4), [0; 4]);
 }
 
-/// Writes and reads back, and finds exactly that. Returns how often.
-fn live_honestly(disk: &BlocksClient, until: Instant, numbers: &mut Numbers) -> u64 {
-    let mut rounds = 0;
-    while Instant::now() < until {
-        let wanted = MARK.repeat(1 + numbers.below(4000) as usize);
-        let offset = numbers.below(DISK_BYTES - wanted.len() as u64);
-        disk.write(&wanted, offset).unwrap();
-        assert!(read(disk, offset, wanted.len()) == wanted, "round {rounds}");
-        rounds += 1;
-    }
-    rounds
+/// Writes and reads back, and finds exactly that.
+fn write_honestly(disk: &BlocksClient, numbers: &mut Numbers, round: u64) {
+    let wanted = MARK.repeat(1 + numbers.below(4000) as usize);
+    let offset = numbers.below(DISK_BYTES - wanted.len() as u64);
+    disk.write(&wanted, offset).unwrap();
+    assert!(read(disk, offset, wanted.len()) == wanted, "round {round}");
 }
 
 #[test]
 fn an_honest_client_of_a_disk_is_served_right_whatever_hostile_ones_do() {
-    let seconds = std::env::var("HOLDFAST_HOSTILE_SECONDS").ok();
-    let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(4);
     let mut numbers = Numbers(seed("an_honest_client_of_a_disk"));
+    let mut writes = Numbers(numbers.next());
     let place = Place::new();
     let _server = serve(&place, &[DISK, HOSTILE]);
     let disk = disk(&place);
-    let (stop, sessions) = (AtomicBool::new(false), AtomicU64::new(0));
-    let rounds = std::thread::scope(|scope| {
-        for _ in 0..3 {
-            let numbers = Numbers(numbers.next());
-            let (place, stop, sessions) = (&place, &stop, &sessions);
-            let service = format!("disk/{HOSTILE}");
-            scope.spawn(move || attack_until(place, &service, stop, numbers, sessions));
-        }
-        let until = Instant::now() + Duration::from_secs(seconds);
-        let rounds = live_honestly(&disk, until, &mut numbers);
-        stop.store(true, Ordering::Relaxed);
-        rounds
-    });
-    let sessions = sessions.load(Ordering::Relaxed);
-    println!("{rounds} honest rounds beside {sessions} hostile sessions");
-    assert!(rounds > 0 && sessions > 0);
-    assert!(place.word(HOSTILE, words::DAMAGE) > 0, "the attack damages something");
-    assert!(place.word(HOSTILE, words::REFUSED) > 0, "the attack asks for something");
+    let service = format!("disk/{HOSTILE}");
+    let attack = Attack { place: &place, service: &service, name: HOSTILE, at_least: at_least(4) };
+    attack.beside(&mut numbers, |round| write_honestly(&disk, &mut writes, round));
     assert_eq!(place.word(DISK, words::DAMAGE) + place.word(DISK, words::REFUSED), 0);
 }

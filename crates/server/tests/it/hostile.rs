@@ -137,23 +137,82 @@ fn attack(raw: &Raw, numbers: &mut Numbers) {
     std::thread::sleep(Duration::from_millis(numbers.below(20)));
 }
 
-/// Hostile sessions with a service, one after another.
-pub(crate) fn attack_until(
-    place: &Place,
-    service: &str,
-    stop: &AtomicBool,
-    mut numbers: Numbers,
-    sessions: &AtomicU64,
-) {
-    while !stop.load(Ordering::Relaxed) {
-        let mut client = [0; 16];
-        client[..8].copy_from_slice(&numbers.next().to_le_bytes());
-        let Some(raw) = connect(place, client, service) else { continue };
-        attack(&raw, &mut numbers);
-        assert!(!raw.sees(MARK), "a hostile client sees what another wrote");
-        sessions.fetch_add(1, Ordering::Relaxed);
-        let _ = (&raw.stream).write_all(b"unasked");
+/// Hostile sessions with a service, beside an honest client of another.
+pub(crate) struct Attack<'a> {
+    pub place: &'a Place,
+    pub service: &'a str,
+    /// Under which the service's words are counted.
+    pub name: &'a str,
+    pub at_least: Duration,
+}
+
+/// However long an attack needs on a busy machine to do what it is there for.
+const AT_MOST: Duration = Duration::from_secs(120);
+
+/// Stops the attackers, whatever becomes of the honest client.
+struct Stops<'a>(&'a AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
+}
+
+impl Attack<'_> {
+    /// Has three hostile clients at work while an honest one does `round` after round, each of which
+    /// is told its number.
+    pub(crate) fn beside(&self, numbers: &mut Numbers, mut round: impl FnMut(u64)) {
+        let (stop, sessions, mut rounds) = (AtomicBool::new(false), AtomicU64::new(0), 0);
+        std::thread::scope(|scope| {
+            let _stops = Stops(&stop);
+            for _ in 0..3 {
+                let numbers = Numbers(numbers.next());
+                scope.spawn(|| self.attack_until(&stop, numbers, &sessions));
+            }
+            let knocks = Numbers(numbers.next());
+            scope.spawn(|| knock_until(self.place, &stop, knocks));
+            let begun = Instant::now();
+            while self.goes_on(begun.elapsed()) {
+                round(rounds);
+                rounds += 1;
+            }
+        });
+        let sessions = sessions.into_inner();
+        let [refused, damaged] = self.done();
+        println!(
+            "{rounds} honest rounds beside {sessions} hostile sessions, {refused} requests refused, \
+             {damaged} queues rebuilt"
+        );
+        assert!(rounds > 0 && sessions > 0);
+        assert!(damaged > 0, "the attack damages something");
+        assert!(refused > 0, "the attack asks for something");
+    }
+
+    fn goes_on(&self, lasted: Duration) -> bool {
+        lasted < self.at_least || (self.done().contains(&0) && lasted < AT_MOST)
+    }
+
+    fn done(&self) -> [u64; 2] {
+        [words::REFUSED, words::DAMAGE].map(|word| self.place.word(self.name, word))
+    }
+
+    fn attack_until(&self, stop: &AtomicBool, mut numbers: Numbers, sessions: &AtomicU64) {
+        while !stop.load(Ordering::Relaxed) {
+            let mut client = [0; 16];
+            client[..8].copy_from_slice(&numbers.next().to_le_bytes());
+            let Some(raw) = connect(self.place, client, self.service) else { continue };
+            attack(&raw, &mut numbers);
+            assert!(!raw.sees(MARK), "a hostile client sees what another wrote");
+            sessions.fetch_add(1, Ordering::Relaxed);
+            let _ = (&raw.stream).write_all(b"unasked");
+        }
+    }
+}
+
+/// For how long, unless HOLDFAST_HOSTILE_SECONDS says otherwise.
+pub(crate) fn at_least(seconds: u64) -> Duration {
+    let wanted = std::env::var("HOLDFAST_HOSTILE_SECONDS").ok();
+    Duration::from_secs(wanted.and_then(|text| text.parse().ok()).unwrap_or(seconds))
 }
 
 /// Connections that never say hello, or say nonsense.
@@ -166,61 +225,32 @@ fn knock_until(place: &Place, stop: &AtomicBool, mut numbers: Numbers) {
     }
 }
 
-/// Appends, reads back, and finds exactly that. Returns how often.
-fn live_honestly(client: &LogClient, until: Instant) -> u64 {
-    let mut rounds = 0;
-    while Instant::now() < until {
-        let payload = [MARK, &u64::to_le_bytes(rounds)].concat();
-        let appended = match client.append(1, &[&payload]) {
-            Ok(appended) => appended,
-            Err(AppendError::Full) => {
-                let durable = client.marks().durable;
-                client.mark(durable).unwrap();
-                client.release(durable);
-                continue;
-            }
-            Err(error) => panic!("{error}"),
-        };
-        let mut found = vec![0; payload.len()];
-        client.copy_bytes(appended.payload, &mut found).unwrap();
-        assert_eq!(found, payload, "round {rounds}");
-        rounds += 1;
-    }
-    rounds
+/// Appends, reads back, and finds exactly that.
+fn append_honestly(client: &LogClient, round: u64) {
+    let payload = [MARK, &u64::to_le_bytes(round)].concat();
+    let appended = match client.append(1, &[&payload]) {
+        Ok(appended) => appended,
+        Err(AppendError::Full) => {
+            let durable = client.marks().durable;
+            client.mark(durable).unwrap();
+            return client.release(durable);
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let mut found = vec![0; payload.len()];
+    client.copy_bytes(appended.payload, &mut found).unwrap();
+    assert_eq!(found, payload, "round {round}");
 }
 
 #[test]
 fn an_honest_client_is_served_right_whatever_hostile_ones_do() {
-    let seconds = std::env::var("HOLDFAST_HOSTILE_SECONDS").ok();
-    let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(8);
     let mut numbers = Numbers(seed("an_honest_client_is_served"));
     let place = Place::with_logs(&[NAME, HOSTILE]);
     let _server = place.serve();
     let client = place.client();
-    let (stop, sessions) = (AtomicBool::new(false), AtomicU64::new(0));
-    let rounds = std::thread::scope(|scope| {
-        for _ in 0..3 {
-            let numbers = Numbers(numbers.next());
-            let (place, stop, sessions) = (&place, &stop, &sessions);
-            let service = format!("log/{HOSTILE}");
-            scope.spawn(move || attack_until(place, &service, stop, numbers, sessions));
-        }
-        let knocks = Numbers(numbers.next());
-        scope.spawn(|| knock_until(&place, &stop, knocks));
-        let rounds = live_honestly(&client, Instant::now() + Duration::from_secs(seconds));
-        stop.store(true, Ordering::Relaxed);
-        rounds
-    });
-    let sessions = sessions.load(Ordering::Relaxed);
-    println!(
-        "{rounds} honest rounds beside {sessions} hostile sessions, {} requests refused, {} \
-         queues rebuilt",
-        place.word(HOSTILE, words::REFUSED),
-        place.word(HOSTILE, words::DAMAGE)
-    );
-    assert!(rounds > 0 && sessions > 0);
-    assert!(place.word(HOSTILE, words::DAMAGE) > 0, "the attack damages something");
-    assert!(place.word(HOSTILE, words::REFUSED) > 0, "the attack asks for something");
+    let service = format!("log/{HOSTILE}");
+    let attack = Attack { place: &place, service: &service, name: HOSTILE, at_least: at_least(8) };
+    attack.beside(&mut numbers, |round| append_honestly(&client, round));
     assert_eq!(place.word(NAME, words::DAMAGE), 0, "the honest client's queue is whole");
 }
 

@@ -1,6 +1,6 @@
 //! A service of bytes in, bytes out: each request is done once, whoever repeats it.
 
-use crate::hostile::attack_until;
+use crate::hostile::{Attack, at_least};
 use crate::raw::connect;
 use crate::support::{NAME, Numbers, Place, Serving, disk_spec, seed};
 use holdfast_client::protocol::{PAYLOAD_BYTES_MAX, Status};
@@ -201,30 +201,10 @@ fn an_honest_client_of_a_responder_is_served_right_whatever_hostile_ones_do() {
     let honest = spec(&place, SERVICE, "counters", &sum);
     let attacked = spec(&place, HOSTILE, "hostile-counters", &hostile);
     let _server = place.serve_all(|_| {}, vec![honest, attacked]);
-    let (client, stop, sessions) = (client(&place), AtomicBool::new(false), AtomicU64::new(0));
-    let rounds = std::thread::scope(|scope| {
-        for _ in 0..3 {
-            let numbers = Numbers(numbers.next());
-            let (place, stop, sessions) = (&place, &stop, &sessions);
-            scope.spawn(move || attack_until(place, HOSTILE, stop, numbers, sessions));
-        }
-        let begun = Instant::now();
-        let (mut rounds, mut is_refused) = (0, false);
-        // On a busy machine it takes a while until an attacker comes to ask for something.
-        while begun.elapsed() < Duration::from_secs(if is_refused { 3 } else { 60 }) {
-            rounds += 1;
-            if !is_refused && rounds % 64 == 0 {
-                is_refused = place.word("hostile-counters", words::REFUSED) > 0;
-            }
-            assert_eq!(add(&client, 1), rounds);
-        }
-        stop.store(true, Ordering::Relaxed);
-        rounds
-    });
-    let sessions = sessions.load(Ordering::Relaxed);
-    println!("{rounds} honest requests beside {sessions} hostile sessions");
-    assert!(rounds > 0 && sessions > 0);
-    assert!(place.word("hostile-counters", words::REFUSED) > 0, "the attack asks for something");
+    let client = client(&place);
+    let attack =
+        Attack { place: &place, service: HOSTILE, name: "hostile-counters", at_least: at_least(3) };
+    attack.beside(&mut numbers, |round| assert_eq!(add(&client, 1), round + 1));
     assert_eq!(place.word("counters", words::REFUSED) + place.word("counters", words::DAMAGE), 0);
 }
 
