@@ -11,6 +11,7 @@ pub(crate) mod cleaner;
 pub(crate) mod error;
 pub(crate) mod forecast;
 pub(crate) mod frames;
+pub(crate) mod pace;
 mod plan;
 pub(crate) mod room;
 
@@ -22,6 +23,7 @@ use crate::clean::aside::{Aside, Lost, RecordId, Whole};
 use crate::clean::cleaner::Cleaner;
 use crate::clean::error::{Act, CleanError};
 use crate::clean::frames::{WindowMax, decode, tells_inodes};
+use crate::clean::pace::Pace;
 use crate::clean::plan::{Contents, Pass, Window};
 use crate::node::Node;
 use crate::overlay::extents::Piece;
@@ -70,9 +72,13 @@ impl From<CleanError> for Stopped {
 impl Cleaner {
     /// Applies one window, if anything is durable and not applied. What somebody ordered to be put
     /// aside is, when it is met.
-    pub(crate) fn step(&mut self, volume: &DirectoryVolume) -> Result<Cleaned, CleanError> {
+    pub(crate) fn step(
+        &mut self,
+        volume: &DirectoryVolume,
+        pace: Pace<'_>,
+    ) -> Result<Cleaned, CleanError> {
         loop {
-            match self.try_step(volume) {
+            match self.try_step(volume, pace) {
                 Ok(cleaned) => return Ok(cleaned),
                 Err(Stopped::Error(error)) => return Err(error),
                 Err(Stopped::Refused(error, blame, upto)) => {
@@ -143,7 +149,7 @@ impl Cleaner {
         fault.map_or(Ok(found), Err)
     }
 
-    fn try_step(&mut self, volume: &DirectoryVolume) -> Result<Cleaned, Stopped> {
+    fn try_step(&mut self, volume: &DirectoryVolume, pace: Pace<'_>) -> Result<Cleaned, Stopped> {
         let begun = begun(volume)?;
         let limit = self.limit(volume, begun);
         self.settle_mark(volume)?;
@@ -159,14 +165,14 @@ impl Cleaner {
         set_word(volume, words::WINDOW_END, finishing.unwrap_or(upto).0)?;
         volume.names_mut().never_come_home(&window.unmade);
         let damaged = volume.log.verify(upto, upto).map_err(CleanError::Read)?;
-        let mut applier = Applier::new(volume);
+        let mut applier = Applier::new(volume, pace);
         let bytes = applier.run(&window, upto).map_err(|error| match (error, applier.blame) {
             (error @ CleanError::Home { .. }, Some(blame)) => Stopped::Refused(error, blame, upto),
             (error, _) => Stopped::Error(error),
         })?;
         if volume.log.verify(self.applied, upto).map_err(CleanError::Read)? != damaged {
             // Memory was damaged while it was copied from; the log has by now what is right.
-            return self.try_step(volume);
+            return self.try_step(volume, pace);
         }
         volume.note_touched().map_err(Stopped::Error)?;
         self.aside.gone_on().map_err(CleanError::Aside)?;

@@ -14,14 +14,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
-use std::thread::Thread;
 
 use holdfast_io::{Clock, Files};
 use holdfast_log::{CommitLog, Lsn, Marks};
 
 use crate::changes::xattr::Gate;
 use crate::clean::aside::PassedOver;
-use crate::clean::cleaner::Cleaner;
 use crate::clean::error::CleanError;
 use crate::clean::forecast::Forecast;
 use crate::home::settling::Settling;
@@ -34,6 +32,7 @@ use crate::node::Node;
 use crate::overlay::kept::KeptFiles;
 use crate::overlay::writing::WritingFiles;
 use crate::shares::Shares;
+use crate::volume::cleaning::Cleaning;
 use crate::{home::touched, words};
 use holdfast_io::tree::{Errno, NodeId};
 
@@ -81,10 +80,8 @@ pub struct DirectoryVolume {
     names: RwLock<Names>,
     /// Held while it is counted and noted how often a node is remembered; taken after `names`.
     counting: Mutex<()>,
-    cleaner: Mutex<Cleaner>,
+    cleaning: Cleaning,
     waiting_for_room: AtomicU64,
-    /// The thread that cleans, for who comes to wait.
-    cleaning: Mutex<Option<Thread>>,
     /// Nobody is there any more who would want to have waited for room.
     lets_go: AtomicBool,
     pub(crate) space: SpaceGate,
@@ -225,11 +222,7 @@ impl DirectoryVolume {
 
     /// Tells a replay which records are aside.
     pub(crate) fn passed_over(&self) -> PassedOver {
-        self.cleaner().passed_over()
-    }
-
-    fn cleaner(&self) -> MutexGuard<'_, Cleaner> {
-        self.cleaner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cleaning.cleaner().passed_over()
     }
 
     /// How far log and home are.

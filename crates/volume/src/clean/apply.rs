@@ -19,6 +19,7 @@ use holdfast_log::{Lsn, ReadError};
 
 use crate::changes::xattr::{clear, place};
 use crate::clean::error::{Act, CleanError};
+use crate::clean::pace::Pace;
 use crate::clean::plan::{Contents, Step, Window, is_orphan};
 use crate::names::Names;
 use crate::names::paths::to_path;
@@ -124,6 +125,7 @@ impl Blame {
 /// Applies one window.
 pub(crate) struct Applier<'a> {
     volume: &'a DirectoryVolume,
+    pace: Pace<'a>,
     home: &'a dyn Files,
     /// Directories whose names changed since the last barrier.
     directories: BTreeSet<PathBuf>,
@@ -153,10 +155,11 @@ pub(crate) struct Applier<'a> {
 }
 
 impl<'a> Applier<'a> {
-    pub(crate) fn new(volume: &'a DirectoryVolume) -> Applier<'a> {
+    pub(crate) fn new(volume: &'a DirectoryVolume, pace: Pace<'a>) -> Applier<'a> {
         let (home, directories, batch) = (&*volume.home, BTreeSet::new(), Vec::new());
         Applier {
             volume,
+            pace,
             home,
             directories,
             batch,
@@ -198,6 +201,7 @@ impl<'a> Applier<'a> {
         self.note_came_home(upto)?;
         if self.unsynced || self.together {
             let fail = |error| CleanError::home(Act::Sync, Path::new(""), error);
+            self.volume.give_way(self.pace);
             self.home.sync_all().map_err(fail)?;
         }
         if !self.together {
@@ -565,6 +569,7 @@ impl<'a> Applier<'a> {
     fn sync_directories(&mut self) -> Result<(), CleanError> {
         self.blame = None;
         for directory in std::mem::take(&mut self.directories) {
+            self.volume.give_way(self.pace);
             let held = self.volume.names().hold_directory(self.home, &directory);
             // A directory that a later step removed or moved has nothing left to sync here.
             unless(held.and_then(|held| held.sync_dir()), io::ErrorKind::NotFound)
@@ -575,6 +580,7 @@ impl<'a> Applier<'a> {
 
     /// Gives a node its bytes and attributes, durably unless all are synced together.
     fn fill(&mut self, node: NodeId, contents: &Contents) -> Result<(), CleanError> {
+        self.volume.give_way(self.pace);
         let path = to_path(contents.path.clone());
         let fail = |error| CleanError::home(Act::Open, &path, error);
         let held = self.hold(&self.volume.names(), node, &path).map_err(fail)?;

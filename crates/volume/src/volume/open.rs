@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use holdfast_io::{Clock, Files};
 use holdfast_log::CommitLog;
 
+use super::cleaning::Cleaning;
 use super::{Attached, Class, DirectoryVolume};
 use crate::changes::xattr::Gate;
 use crate::clean::aside::Aside;
@@ -85,9 +86,8 @@ impl DirectoryVolume {
             },
             settling: Settling::default(),
             waiting_for_room: AtomicU64::new(0),
-            cleaning: Mutex::new(None),
             lets_go: AtomicBool::new(false),
-            cleaner: Mutex::new(Cleaner::new(log.marks().released, aside)),
+            cleaning: Cleaning::new(Cleaner::new(log.marks().released, aside)),
             names: RwLock::new(Names::new(&root, known, next_free)),
             counting: Mutex::new(()),
             home,
@@ -144,7 +144,7 @@ impl DirectoryVolume {
         let bytes_applied = self.apply_all()?;
         self.names_mut().end_told();
         self.names_mut().complete();
-        self.cleaner().close_aside()?;
+        self.cleaning.cleaner().close_aside()?;
         // No kernel knows the files without a name that programs had open.
         crate::clean::remove_orphans(&*self.home, None)?;
         self.reread_root()?;

@@ -17,6 +17,14 @@ use crate::world::new_node;
 #[derive(Default)]
 struct Word {
     is_hurried: AtomicBool,
+    /// After so many looks it is; 0 for never.
+    after_looks: AtomicU64,
+}
+
+impl Word {
+    fn hurries(&self, is_hurried: bool) {
+        self.is_hurried.store(is_hurried, Ordering::Relaxed);
+    }
 }
 
 impl Lease for Word {
@@ -25,7 +33,14 @@ impl Lease for Word {
     }
 
     fn is_hurried(&self) -> bool {
-        self.is_hurried.load(Ordering::Relaxed)
+        let left = self
+            .after_looks
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        match left {
+            // This look does not see it yet; the next does.
+            Ok(1) => self.is_hurried.swap(true, Ordering::Relaxed),
+            _ => self.is_hurried.load(Ordering::Relaxed),
+        }
     }
 }
 
@@ -36,7 +51,7 @@ fn in_a_hurry(name: &str, work: impl FnOnce(&DirectVolume, &Word, NodeId)) {
         let opened = open(&scratch);
         let word = Arc::new(Word::default());
         opened.volume.acknowledge_while(word.clone());
-        word.is_hurried.store(true, Ordering::Relaxed);
+        word.hurries(true);
         let stop = AtomicBool::new(false);
         let DirectVolume { volume, log, .. } = &opened;
         thread::scope(|scope| {
@@ -67,7 +82,7 @@ fn a_cleaner_leaves_the_disk_to_a_drain_and_goes_on_after_it() {
         let released = log.marks().released;
         thread::sleep(Duration::from_millis(500));
         assert_eq!(log.marks().released, released, "it cleans");
-        word.is_hurried.store(false, Ordering::Relaxed);
+        word.hurries(false);
         wait_until(|| log.marks().released >= tail);
     });
 }
@@ -79,6 +94,52 @@ fn who_needs_room_has_it_although_the_power_fails() {
         // Several times what the ring takes.
         for number in 0..128 {
             opened.volume.write(node, &piece, number * piece.len() as u64, true).expect("room");
+        }
+    });
+}
+
+/// As many as are synced one by one, and as are synced together.
+const FILES: [u64; 2] = [5, 20];
+
+/// Has a window wait for the word, which changes after so many looks. Returns whether the window was
+/// under way by then.
+fn window_meets(looks: u64, files: u64, opened: &DirectVolume, word: &Word) -> bool {
+    let DirectVolume { volume, log, .. } = opened;
+    word.hurries(true);
+    for number in 0..files {
+        let name = format!("{looks}-{files}-{number}");
+        let made = volume.make(ROOT, name.as_bytes(), &new_node(Kind::File, 0o600));
+        volume.write(made.expect("a free name").node, &[7; 4096], 0, true).expect("room");
+    }
+    let tail = log.marks().tail;
+    wait_until(|| log.marks().durable >= tail);
+    word.after_looks.store(looks, Ordering::Relaxed);
+    word.hurries(false);
+    let is_home = || log.marks().released >= tail;
+    wait_until(|| word.is_hurried.load(Ordering::Relaxed) || is_home());
+    thread::sleep(Duration::from_millis(20));
+    let is_met = !is_home();
+    match looks % 2 {
+        // Somebody needs it.
+        0 => {
+            while !is_home() {
+                volume.clean_step().expect("a sound disk");
+            }
+        }
+        _ => word.hurries(false),
+    }
+    word.after_looks.store(0, Ordering::Relaxed);
+    wait_until(is_home);
+    is_met
+}
+
+#[test]
+fn a_window_that_is_under_way_gives_way_wherever_it_is() {
+    in_a_hurry("hurried-window", |opened, word, _| {
+        for files in FILES {
+            let met = (1..).take_while(|looks| window_meets(*looks, files, opened, word)).count();
+            println!("{files} files: a window gives way at {met} moments");
+            assert!(met > files as usize, "before each file and each sync");
         }
     });
 }
