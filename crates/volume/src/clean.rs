@@ -11,6 +11,7 @@ pub(crate) mod cleaner;
 pub(crate) mod error;
 pub(crate) mod forecast;
 pub(crate) mod frames;
+pub(crate) mod in_turn;
 pub(crate) mod pace;
 mod plan;
 pub(crate) mod room;

@@ -22,6 +22,7 @@ use crate::changes::xattr::Gate;
 use crate::clean::aside::PassedOver;
 use crate::clean::error::CleanError;
 use crate::clean::forecast::Forecast;
+use crate::clean::in_turn::InTurn;
 use crate::home::settling::Settling;
 use crate::home::space::{OwnRoom, SpaceGate};
 use crate::home::tried::Tried;
@@ -32,7 +33,6 @@ use crate::node::Node;
 use crate::overlay::kept::KeptFiles;
 use crate::overlay::writing::WritingFiles;
 use crate::shares::Shares;
-use crate::volume::cleaning::Cleaning;
 use crate::{home::touched, words};
 use holdfast_io::tree::{Errno, NodeId};
 
@@ -80,7 +80,7 @@ pub struct DirectoryVolume {
     names: RwLock<Names>,
     /// Held while it is counted and noted how often a node is remembered; taken after `names`.
     counting: Mutex<()>,
-    cleaning: Cleaning,
+    cleaning: InTurn,
     waiting_for_room: AtomicU64,
     /// Nobody is there any more who would want to have waited for room.
     lets_go: AtomicBool,
@@ -222,7 +222,7 @@ impl DirectoryVolume {
 
     /// Tells a replay which records are aside.
     pub(crate) fn passed_over(&self) -> PassedOver {
-        self.cleaning.cleaner().passed_over()
+        self.cleaning.now().passed_over()
     }
 
     /// How far log and home are.

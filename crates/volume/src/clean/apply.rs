@@ -201,7 +201,7 @@ impl<'a> Applier<'a> {
         self.note_came_home(upto)?;
         if self.unsynced || self.together {
             let fail = |error| CleanError::home(Act::Sync, Path::new(""), error);
-            self.volume.give_way(self.pace);
+            self.pace.give_way();
             self.home.sync_all().map_err(fail)?;
         }
         if !self.together {
@@ -569,7 +569,7 @@ impl<'a> Applier<'a> {
     fn sync_directories(&mut self) -> Result<(), CleanError> {
         self.blame = None;
         for directory in std::mem::take(&mut self.directories) {
-            self.volume.give_way(self.pace);
+            self.pace.give_way();
             let held = self.volume.names().hold_directory(self.home, &directory);
             // A directory that a later step removed or moved has nothing left to sync here.
             unless(held.and_then(|held| held.sync_dir()), io::ErrorKind::NotFound)
@@ -580,7 +580,7 @@ impl<'a> Applier<'a> {
 
     /// Gives a node its bytes and attributes, durably unless all are synced together.
     fn fill(&mut self, node: NodeId, contents: &Contents) -> Result<(), CleanError> {
-        self.volume.give_way(self.pace);
+        self.pace.give_way();
         let path = to_path(contents.path.clone());
         let fail = |error| CleanError::home(Act::Open, &path, error);
         let held = self.hold(&self.volume.names(), node, &path).map_err(fail)?;

@@ -4,15 +4,16 @@
 //! is tried again. While the power fails, and memory is drained, the disk is left to that.
 //! Never: holds up whoever waits for room, so that changes can gather or for a drain.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::{self, Thread};
+use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use super::DirectoryVolume;
 use crate::clean::Cleaned;
 use crate::clean::cleaner::Cleaner;
 use crate::clean::error::CleanError;
+use crate::clean::in_turn::InTurn;
 use crate::clean::pace::Pace;
 use crate::home::space::shortage_in;
 use crate::words;
@@ -23,43 +24,16 @@ pub(super) const CLEAN_LOOK: Duration = Duration::from_millis(5);
 /// for the same disk.
 const GATHERING: Duration = Duration::from_millis(200);
 
-/// The cleaner, one at a time, and how many want it.
-pub(super) struct Cleaning {
-    cleaner: Mutex<Cleaner>,
-    wanted: AtomicU64,
-    /// The thread that cleans.
-    thread: Mutex<Option<Thread>>,
-}
-
-impl Cleaning {
-    pub(super) fn new(cleaner: Cleaner) -> Cleaning {
-        let (wanted, thread) = (AtomicU64::new(0), Mutex::new(None));
-        Cleaning { cleaner: Mutex::new(cleaner), wanted, thread }
-    }
-
-    /// As soon as the window that is under way is done.
-    pub(super) fn cleaner(&self) -> MutexGuard<'_, Cleaner> {
-        self.wanted.fetch_add(1, Ordering::Relaxed);
-        let cleaner = self.cleaner_at_leisure();
-        self.wanted.fetch_sub(1, Ordering::Relaxed);
-        cleaner
-    }
-
-    fn cleaner_at_leisure(&self) -> MutexGuard<'_, Cleaner> {
-        self.cleaner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl DirectoryVolume {
     /// Applies what the device has to the home, one window. What nobody can reach any more is
     /// removed first, as far as the log has room.
     pub fn clean_step(&self) -> Result<Cleaned, CleanError> {
-        self.step(Cleaning::cleaner, Pace::Full)
+        self.step(InTurn::now, Pace::Full)
     }
 
     fn step(
         &self,
-        cleaner: fn(&Cleaning) -> MutexGuard<'_, Cleaner>,
+        cleaner: fn(&InTurn) -> MutexGuard<'_, Cleaner>,
         pace: Pace<'_>,
     ) -> Result<Cleaned, CleanError> {
         self.remove_unreachable();
@@ -75,13 +49,14 @@ impl DirectoryVolume {
     ///
     /// Who tells it to stop unparks its thread.
     pub fn run_cleaner(&self, stop: &AtomicBool) {
-        *self.cleaning_thread() = Some(thread::current());
+        self.cleaning.is_done_by(thread::current());
+        let give_way = || self.give_way(stop);
         while !stop.load(Ordering::Relaxed) {
             if self.has_to_rest() {
                 thread::park_timeout(CLEAN_LOOK);
                 continue;
             }
-            match self.step(Cleaning::cleaner_at_leisure, Pace::Beside(stop)) {
+            match self.step(InTurn::at_leisure, Pace::Beside(&give_way)) {
                 // What ends a window says nothing of how much is waiting behind it.
                 Ok(cleaned) if cleaned.more => continue,
                 Ok(_) => {}
@@ -93,8 +68,7 @@ impl DirectoryVolume {
     }
 
     /// Leaves the disk to a drain, in the middle of a window.
-    pub(crate) fn give_way(&self, pace: Pace<'_>) {
-        let Pace::Beside(stop) = pace else { return };
+    fn give_way(&self, stop: &AtomicBool) {
         while self.has_to_rest() && !stop.load(Ordering::Relaxed) {
             thread::park_timeout(CLEAN_LOOK);
         }
@@ -102,8 +76,7 @@ impl DirectoryVolume {
 
     /// Whether the disk is a drain's, and nobody waits for what cleaning gives.
     fn has_to_rest(&self) -> bool {
-        let is_wanted = self.cleaning.wanted.load(Ordering::Relaxed) > 0;
-        !is_wanted && !self.is_room_wanted() && self.is_hurried()
+        !self.cleaning.is_wanted() && !self.is_room_wanted() && self.is_hurried()
     }
 
     /// Lets several changes become one window, unless somebody waits for the room they take: then
@@ -120,13 +93,7 @@ impl DirectoryVolume {
 
     /// Somebody has begun to wait for room.
     pub(super) fn wake_cleaner(&self) {
-        if let Some(cleaner) = &*self.cleaning_thread() {
-            cleaner.unpark();
-        }
-    }
-
-    fn cleaning_thread(&self) -> MutexGuard<'_, Option<Thread>> {
-        self.cleaning.thread.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cleaning.wake();
     }
 
     /// Brings everything home: drains, applies, removes what only a mounted volume needs, and
@@ -141,7 +108,7 @@ impl DirectoryVolume {
                 break;
             }
         }
-        self.cleaning.cleaner().close_aside()?;
+        self.cleaning.now().close_aside()?;
         let root_ns = self.names().root_time();
         crate::clean::remove_orphans(&*self.home, root_ns)?;
         // Nobody goes on from here: the next one to open this memory begins on a complete home.

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use holdfast_io::{Clock, Files};
 use holdfast_log::CommitLog;
 
-use super::cleaning::Cleaning;
 use super::{Attached, Class, DirectoryVolume};
 use crate::changes::xattr::Gate;
 use crate::clean::aside::Aside;
@@ -17,6 +16,7 @@ use crate::clean::cleaner::Cleaner;
 use crate::clean::error::CleanError;
 use crate::clean::forecast::Forecast;
 use crate::clean::frames::{WindowMax, tells_inodes};
+use crate::clean::in_turn::InTurn;
 use crate::error::VolumeError;
 use crate::home::room_unit::RoomUnit;
 use crate::home::settling::Settling;
@@ -87,7 +87,7 @@ impl DirectoryVolume {
             settling: Settling::default(),
             waiting_for_room: AtomicU64::new(0),
             lets_go: AtomicBool::new(false),
-            cleaning: Cleaning::new(Cleaner::new(log.marks().released, aside)),
+            cleaning: InTurn::new(Cleaner::new(log.marks().released, aside)),
             names: RwLock::new(Names::new(&root, known, next_free)),
             counting: Mutex::new(()),
             home,
@@ -144,7 +144,7 @@ impl DirectoryVolume {
         let bytes_applied = self.apply_all()?;
         self.names_mut().end_told();
         self.names_mut().complete();
-        self.cleaning.cleaner().close_aside()?;
+        self.cleaning.now().close_aside()?;
         // No kernel knows the files without a name that programs had open.
         crate::clean::remove_orphans(&*self.home, None)?;
         self.reread_root()?;

@@ -101,8 +101,8 @@ fn who_needs_room_has_it_although_the_power_fails() {
 /// As many as are synced one by one, and as are synced together.
 const FILES: [u64; 2] = [5, 20];
 
-/// Has a window wait for the word, which changes after so many looks. Returns whether the window was
-/// under way by then.
+/// Has a window wait for the word, which changes after so many looks. Returns whether the window
+/// was under way by then.
 fn window_meets(looks: u64, files: u64, opened: &DirectVolume, word: &Word) -> bool {
     let DirectVolume { volume, log, .. } = opened;
     word.hurries(true);
