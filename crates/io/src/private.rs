@@ -25,7 +25,8 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fstat, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fchmod, fstat};
+use rustix::fs::{openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
 /// Where memory without a disk lies on this machine.
@@ -70,7 +71,7 @@ pub fn open(path: &Path, write: bool) -> io::Result<File> {
 pub fn open_secret(path: &Path) -> io::Result<(File, bool)> {
     let file = open(path, true)?;
     let found = fstat(&file)?;
-    let is_file = rustix::fs::FileType::from_raw_mode(found.st_mode).is_file();
+    let is_file = FileType::from_raw_mode(found.st_mode).is_file();
     let mode = Mode::from_raw_mode(found.st_mode);
     let is_lax = is_file && mode.intersects(Mode::RWXG | Mode::RWXO);
     // It may be root's, who has opened it to this user.
@@ -128,7 +129,8 @@ pub fn lock_file(path: &Path) -> io::Result<(File, bool)> {
 /// Has a file hold these bytes: wholly, or what it held before. Only this user can read it.
 ///
 /// # Errors
-/// As the system says; `PermissionDenied` with a [`Refusal`] if others can change the folder.
+/// As the system says; `PermissionDenied` with a [`Refusal`] if others can change the folder, or if
+/// what has the name is no file.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let place = Place::find(path)?;
     place.folder.allow(Reach::Nobody)?;
@@ -273,7 +275,7 @@ impl Place {
         let mut found = fstat(&file)?;
         found.st_mode &= !0o022;
         check_file(&self.folder.path().join(&self.name), &found)?;
-        match rustix::fs::FileType::from_raw_mode(found.st_mode).is_file() {
+        match FileType::from_raw_mode(found.st_mode).is_file() {
             true => Ok(file),
             false => Err(refused(&self.folder.path().join(&self.name), "it is no file")),
         }
@@ -290,7 +292,13 @@ impl Place {
         }
     }
 
+    /// Only a file is replaced: a device, say, is somebody's.
     fn replace(self, bytes: &[u8], mode: Mode) -> io::Result<()> {
+        match statat(self.folder.fd(), self.name(), AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => {}
+            found if FileType::from_raw_mode(found?.st_mode).is_file() => {}
+            _ => return Err(refused(&self.folder.path().join(&self.name), "it is no file")),
+        }
         let mut name = self.name.clone();
         name.push(".new");
         let Place { folder, name: wanted } = self;

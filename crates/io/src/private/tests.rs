@@ -290,3 +290,19 @@ fn what_is_called_safe_stays_where_it_is_whatever_a_stranger_does_to_the_tree() 
     assert!(safe > 40, "only {safe} paths were called safe");
     assert!(canary > 40, "the stranger led only {canary} plain paths elsewhere");
 }
+
+#[test]
+fn what_is_no_file_is_not_replaced() {
+    let place = place();
+    let path = place.path().join("pipe");
+    let fifo = FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, &path, fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    for replaced in [replace(&path, b"x"), write_report(&path, b"x")] {
+        assert!(why(replaced.unwrap_err()).contains("it is no file"));
+    }
+    assert!(!fs::symlink_metadata(&path).unwrap().is_file());
+    fs::remove_file(&path).unwrap();
+    replace(&path, b"x").unwrap();
+    replace(&path, b"y").unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"y");
+}
