@@ -211,6 +211,15 @@ impl Config {
         self.paths().into_iter().filter(move |(key, _)| is_socket(key))
     }
 
+    /// What the power source and the drills of this machine are in, with its section and key: what
+    /// has to be there whatever becomes of a volume.
+    pub fn power_files(&self) -> impl Iterator<Item = (String, &Path)> {
+        let file = self.power.iter().filter_map(|it| it.file.as_deref());
+        let file = file.map(|path| ("[power] file", path));
+        let drills = self.power.iter().map(|it| ("[power] drills", &*it.drills));
+        file.chain(drills).map(|(key, path)| (key.to_owned(), path))
+    }
+
     /// Two that share a directory would each apply, or take, what is the other's.
     fn check_no_path_twice(&self) -> Result<(), String> {
         let mut seen: BTreeMap<&Path, String> = BTreeMap::new();
@@ -278,7 +287,8 @@ impl Config {
         Ok(())
     }
 
-    /// Every path that belongs to one volume, log, disk or socket alone, and its place in the file.
+    /// Every path that belongs to one volume, log, disk, socket or power source alone, and its
+    /// place in the file.
     fn paths(&self) -> Vec<(String, &Path)> {
         let mut paths: Vec<(String, &Path)> = vec![
             ("[keeper] socket".to_owned(), &self.keeper.socket),
@@ -289,6 +299,7 @@ impl Config {
         paths.extend(paths_of(&self.disks));
         paths.extend(paths_of(&self.tables));
         paths.extend(paths_of(&self.snapshots));
+        paths.extend(self.power_files());
         paths
     }
 }

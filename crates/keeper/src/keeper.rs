@@ -586,6 +586,8 @@ impl Keeper {
     pub fn status(&self) -> Outcome<StatusReport> {
         let config = self.config()?;
         self.forget_given_back(&config);
+        // Before the volumes: what it says of their memory was so when they are looked at.
+        let power = self.power.get().map(|power| power.status());
         let mut names: Vec<String> = config.volumes.keys().cloned().collect();
         let attached = self.lock().clone();
         let others = attached.keys().cloned().chain(self.remains.names());
@@ -643,7 +645,7 @@ impl Keeper {
             &fronts,
         );
         let look = |(process, pid): (String, u32)| Confined::look(&process, pid);
-        report.power = self.power.get().map(|power| power.status());
+        report.power = power;
         report.processes = report.pids().into_iter().filter_map(look).collect();
         Ok(report.beside(self.media(&config)))
     }

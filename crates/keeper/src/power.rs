@@ -7,27 +7,26 @@
 
 pub(crate) mod drill;
 mod drills;
+mod unserved;
 
 use crate::report::PowerStatus;
 use crate::supervisor::front_end::known::OfFront;
 use crate::supervisor::life::known::State;
 use crate::supervisor::life::watched::Watched;
-use drills::Drills;
-use holdfast_attach::bond::RegionNote;
+use drills::{Drills, Log};
 use holdfast_config::claims::{PowerSource, Verdict};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
-use holdfast_config::{PowerConfig, VolumeConfig};
-use holdfast_machine::bounded;
+use holdfast_config::{Config, PowerConfig, VolumeConfig};
 use holdfast_peers::{Lines, Peer};
 use holdfast_power::lease::{Lease, now_ms};
-use holdfast_power::monitor::{Concerned, Monitor, Report};
+use holdfast_power::monitor::{Concerned, Monitor, Report, Shown};
 use holdfast_power::source::Source;
 use holdfast_power::state::{self, Why};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
+use unserved::{Place, Unserved, is_acknowledged_in_memory};
 
 /// The power source of this machine, followed.
 #[derive(Debug)]
@@ -42,20 +41,29 @@ pub(crate) struct Power {
 /// What the monitor asks.
 #[derive(Debug)]
 struct Known {
-    /// Volumes that may have a lease, by their logs.
-    holders: Mutex<Vec<(PathBuf, Weak<Watched<OfFront>>)>>,
+    /// Volumes that may have a lease.
+    holders: Mutex<Vec<Holder>>,
+    unserved: Unserved,
     drills: Drills,
     /// What may be said of a source that changes its mind again and again.
     lines: Mutex<Lines>,
 }
 
+/// A volume that may have a lease.
+#[derive(Clone, Debug)]
+struct Holder {
+    place: Place,
+    ring_bytes: u64,
+    volume: Weak<Watched<OfFront>>,
+}
+
 impl Power {
-    /// Follows what the configuration names from now on.
-    pub(crate) fn start(config: &PowerConfig) -> Outcome<Arc<Power>> {
+    /// Follows what `config` names of this configuration from now on.
+    pub(crate) fn start(config: &PowerConfig, whole: &Config) -> Outcome<Arc<Power>> {
         let source = Source::new(config.kind(), config.patience());
         let (holders, lines) = (Mutex::default(), Mutex::default());
-        let known = Known { holders, drills: Drills::of(&config.drills), lines };
-        let known = Arc::new(known);
+        let (unserved, drills) = (Unserved::of(whole), Drills::of(&config.drills));
+        let known = Arc::new(Known { holders, unserved, drills, lines });
         let started = Monitor::start(source, config.terms(), config.asked_every(), known.clone());
         let monitor = started.map_err(|error| {
             let remedy = "see whether memory, descriptors or threads ran out; until then every \
@@ -73,10 +81,13 @@ impl Power {
     }
 
     /// The front ends of a volume may hold a lease from now on.
-    pub(crate) fn concerns(&self, log: &Path, volume: &Arc<Watched<OfFront>>) {
+    pub(crate) fn concerns(&self, config: &VolumeConfig, volume: &Arc<Watched<OfFront>>) {
+        let place = Place::of(config);
+        self.known.unserved.has(&place);
         let mut holders = self.known.lock();
-        holders.retain(|(_, it)| it.strong_count() > 0);
-        holders.push((log.to_owned(), Arc::downgrade(volume)));
+        holders.retain(|it| it.volume.strong_count() > 0);
+        let (ring_bytes, volume) = (config.memory.size.0, Arc::downgrade(volume));
+        holders.push(Holder { place, ring_bytes, volume });
     }
 
     /// Where front ends read the lease.
@@ -102,11 +113,22 @@ impl Power {
         }
     }
 
+    /// How many bytes of a volume may be in memory alone, where its log's device takes that many a
+    /// second.
+    pub(crate) fn bound_bytes(&self, bytes_per_s: u64) -> u64 {
+        let Report { drain_ms, bytes_per_s: bytes_per_s_max, .. } = self.monitor.report();
+        let sharers = self.known.sharers();
+        let lease = Lease { drain_ms, bytes_per_s_max, sharers, ..Lease::default() };
+        lease.dirty_bytes_max(bytes_per_s)
+    }
+
     /// For people, and for programs.
     pub(crate) fn status(&self) -> PowerStatus {
         let report = self.monitor.report();
         let reading = report.told.map(|(reading, _)| reading);
         let has_holders = !self.known.holders().is_empty();
+        let fails = matches!(report.state, state::State::OnBattery | state::State::Draining);
+        let alone = if fails { self.known.alone(report.taken_back) } else { Vec::new() };
         let is_well = matches!(report.why, None | Some(Why::Settles(_)));
         PowerStatus {
             source: self.config.source_text(),
@@ -118,46 +140,56 @@ impl Power {
             drain_ms: report.drain_ms,
             taken_back: report.taken_back,
             trouble: report.trouble,
-            drill: self.known.drills.newest().map(|drill| drill.text()),
+            alone,
+            drill: self.known.drills.text(),
         }
     }
 }
 
 impl Known {
-    fn lock(&self) -> MutexGuard<'_, Vec<(PathBuf, Weak<Watched<OfFront>>)>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Holder>> {
         self.holders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is known of each volume that may have acknowledged from memory.
-    fn holders(&self) -> Vec<(PathBuf, OfFront)> {
-        let upgraded = |(log, it): &(PathBuf, Weak<_>)| Some((log.clone(), it.upgrade()?));
-        let holders: Vec<_> = self.lock().iter().filter_map(upgraded).collect();
-        let of = |(log, it): (PathBuf, Arc<Watched<OfFront>>)| {
-            let known = it.lock();
+    fn holders(&self) -> Vec<(Holder, OfFront)> {
+        let holders: Vec<_> = self.lock().clone();
+        let of = |holder: Holder| {
+            let volume = holder.volume.upgrade()?;
+            let known = volume.lock();
             // One whose front end has told nothing yet may have what another acknowledged.
             let may_have_one = known.of.armed.is_some() || known.of.verdict.is_none();
             let has_lease = may_have_one && known.state != State::Detached;
-            has_lease.then(|| (log, known.of.clone()))
+            has_lease.then(|| (holder, known.of.clone()))
         };
         holders.into_iter().filter_map(of).collect()
     }
 
-    /// The logs of those that have not given up what was taken back so often.
-    fn holding(&self, taken_back: u64) -> Vec<PathBuf> {
+    /// Those that have not given up what was taken back so often.
+    fn holding(&self, taken_back: u64) -> Vec<Place> {
         let has_given_up = |it: &OfFront| it.given_up.is_some_and(|times| times >= taken_back);
         let holding = self.holders().into_iter().filter(|(_, it)| !has_given_up(it));
-        holding.map(|(log, _)| log).collect()
+        holding.map(|(holder, _)| holder.place).collect()
+    }
+
+    /// What may be in memory alone, for people.
+    fn alone(&self, taken_back: u64) -> Vec<String> {
+        let holding = self.holding(taken_back).into_iter().map(|it| it.log.display().to_string());
+        let live: Vec<Place> = self.holders().into_iter().map(|(it, _)| it.place).collect();
+        holding.chain(self.unserved.alone(&live)).collect()
     }
 }
 
 impl Concerned for Known {
-    fn drilled_ms_ago(&self) -> Option<u64> {
-        let logs: Vec<PathBuf> = self.holders().into_iter().map(|(log, _)| log).collect();
-        self.drills.passed_ms_ago(&logs)
+    fn drilled(&self) -> Option<Shown> {
+        let log =
+            |(it, _): (Holder, OfFront)| Log { path: it.place.log, ring_bytes: it.ring_bytes };
+        let logs: Vec<Log> = self.holders().into_iter().map(log).collect();
+        self.drills.shown(&logs)
     }
 
     fn is_drained(&self, taken_back: u64) -> bool {
-        self.holding(taken_back).is_empty()
+        self.alone(taken_back).is_empty()
     }
 
     fn sharers(&self) -> u64 {
@@ -188,13 +220,14 @@ impl Concerned for Known {
 
 /// What acknowledgements of a volume may have meant last, of which no front end tells: what the log
 /// says of its memory, which changes before memory acknowledges, and after all that it acknowledged
-/// is on the log's device. A log that does not answer has not said that.
+/// is on the log's device. A log that does not answer has not said that, and neither has one that
+/// is not there, while there is something in memory.
 pub(crate) fn source_by_log(volume: &VolumeConfig, power: PowerSource) -> PowerSource {
     match power {
         PowerSource::None => PowerSource::None,
-        _ => match bounded::read(&volume.log, RegionNote::is_of_memory) {
-            Ok(false) => PowerSource::Unarmed,
-            Ok(true) | Err(_) => PowerSource::Armed,
+        _ => match is_acknowledged_in_memory(&Place::of(volume)) {
+            true => PowerSource::Armed,
+            false => PowerSource::Unarmed,
         },
     }
 }

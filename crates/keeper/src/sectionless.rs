@@ -36,11 +36,14 @@ pub struct Sectionless {
     pub log: String,
     /// How much of it nobody has released.
     pub unapplied_bytes: u64,
+    /// How much of it is not on the log's device.
+    #[serde(default)]
+    pub dirty_bytes: u64,
 }
 
 impl fmt::Display for Sectionless {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Sectionless { path, log, unapplied_bytes } = self;
+        let Sectionless { path, log, unapplied_bytes, .. } = self;
         let (path, bytes) = (path.display(), rounded(*unapplied_bytes));
         write!(
             out,
@@ -91,7 +94,8 @@ fn look(path: PathBuf) -> Option<Sectionless> {
     let seen = observe(&Medium::Shm { path: path.clone() }).ok()?;
     let unapplied_bytes = seen.unapplied_bytes();
     let is_left = unapplied_bytes > 0 && !is_held(&path);
-    is_left.then(|| Sectionless { path, log: hex(seen.identity), unapplied_bytes })
+    let (log, dirty_bytes) = (hex(seen.identity), seen.dirty_bytes());
+    is_left.then_some(Sectionless { path, log, unapplied_bytes, dirty_bytes })
 }
 
 fn is_held(path: &Path) -> bool {

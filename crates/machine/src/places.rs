@@ -56,8 +56,9 @@ impl Place {
     }
 }
 
-/// Refuses a volume that would keep, or cover, what it is made of, or a socket of this
-/// configuration: whoever listens there would use the volume, and it could not be given back.
+/// Refuses a volume that would keep, or cover, what it is made of, or a socket or power source of
+/// this configuration: whoever listens or looks there would use the volume, and it could not be
+/// given back.
 pub fn check(name: &str, config: &Config) -> Outcome<()> {
     let volume = config.volume(name)?;
     let what = format!("looking where volume {name} lies");
@@ -78,9 +79,9 @@ pub fn check(name: &str, config: &Config) -> Outcome<()> {
             }
         }
     }
-    for (key, path) in config.sockets() {
-        let socket = place(path);
-        if let Some((around, folder)) = once(&home).chain(&mount).find(|it| socket.is_in(&it.1)) {
+    for (key, path) in config.sockets().chain(config.power_files()) {
+        let used = place(path);
+        if let Some((around, folder)) = once(&home).chain(&mount).find(|it| used.is_in(&it.1)) {
             return Err(inside(name, &key, path, around, &folder.path));
         }
     }

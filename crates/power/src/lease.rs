@@ -14,8 +14,8 @@ use rustix::fs::MemfdFlags;
 use rustix::time::{ClockId, clock_gettime};
 
 /// What the numbers of a lease have to add up to, with the last one.
-const WHOLE: u64 = 0x6c65_6173_6521_0002;
-const NUMBERS: usize = 6;
+const WHOLE: u64 = 0x6c65_6173_6521_0003;
+const NUMBERS: usize = 7;
 const BYTES: usize = 8 * NUMBERS;
 
 /// What is told.
@@ -29,6 +29,8 @@ pub struct Lease {
     pub drain_ms: u64,
     /// How many share that time.
     pub sharers: u64,
+    /// How many bytes a second all devices together took when that was tried.
+    pub bytes_per_s_max: u64,
     /// Until when, in milliseconds of [`now_ms`], disks are to be left to the drain; 0 if the power
     /// does not fail, or nothing is in memory alone.
     pub hurried_until_ms: u64,
@@ -50,15 +52,33 @@ impl Lease {
     /// How many bytes may be in memory alone, where a device takes that many a second.
     #[must_use]
     pub fn dirty_bytes_max(&self, bytes_per_s: u64) -> u64 {
+        let bytes_per_s = bytes_per_s.min(self.bytes_per_s_max);
         let bytes = u128::from(bytes_per_s) * u128::from(self.drain_ms) / 1000;
         u64::try_from(bytes / u128::from(self.sharers.max(1))).unwrap_or(u64::MAX)
     }
 
     fn numbers(&self) -> [u64; NUMBERS] {
-        let Lease { until_ms, taken_back, drain_ms, sharers, hurried_until_ms } = *self;
-        let others = [until_ms, taken_back, drain_ms, sharers, hurried_until_ms];
+        let others = [
+            self.until_ms,
+            self.taken_back,
+            self.drain_ms,
+            self.sharers,
+            self.bytes_per_s_max,
+            self.hurried_until_ms,
+        ];
         let sum = others.iter().fold(WHOLE, |sum, it| sum.rotate_left(7) ^ it);
-        [until_ms, taken_back, drain_ms, sharers, hurried_until_ms, sum]
+        let mut numbers = [sum; NUMBERS];
+        numbers[..others.len()].copy_from_slice(&others);
+        numbers
+    }
+
+    /// What these numbers say, if they are whole.
+    fn of(numbers: [u64; NUMBERS]) -> Option<Lease> {
+        let [until_ms, taken_back, drain_ms, sharers, bytes_per_s_max, hurried_until_ms, _] =
+            numbers;
+        let lease =
+            Lease { until_ms, taken_back, drain_ms, sharers, bytes_per_s_max, hurried_until_ms };
+        (lease.numbers() == numbers).then_some(lease)
     }
 }
 
@@ -110,10 +130,7 @@ impl Page {
             u64::from_le_bytes(std::array::from_fn(|of_number| bytes[8 * at + of_number]))
         };
         let numbers: [u64; NUMBERS] = std::array::from_fn(number);
-        let [until_ms, taken_back, drain_ms, sharers, hurried_until_ms, _] = numbers;
-        let lease = Lease { until_ms, taken_back, drain_ms, sharers, hurried_until_ms };
-        let is_whole = is_read && lease.numbers() == numbers;
-        if is_whole { lease } else { Lease::default() }
+        Lease::of(numbers).filter(|_| is_read).unwrap_or_default()
     }
 
     /// Whether memory may acknowledge now.

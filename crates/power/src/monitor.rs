@@ -14,7 +14,7 @@ use std::thread::Builder;
 use std::time::Duration;
 
 use crate::lease::{Lease, Page, now_ms};
-use crate::source::Source;
+use crate::source::{Source, Told};
 use crate::state::{Known, Power, Reading, State, Terms, Why};
 
 /// What is said of the power.
@@ -30,10 +30,26 @@ pub struct Report {
     pub told: Option<(Reading, u64)>,
     /// What is wrong with the source, in words.
     pub trouble: Option<String>,
-    /// How long may be drained after the mains have failed, in milliseconds.
+    /// How long there is to drain in after the mains have failed, in milliseconds.
+    pub usable_ms: u64,
+    /// How much of that memory may rely on: no more than a drill was compared with.
     pub drain_ms: u64,
+    /// How many bytes a second all devices together took in the drill; 0 without one.
+    pub bytes_per_s: u64,
     /// How often the lease was taken back.
     pub taken_back: u64,
+}
+
+/// What a drill has shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// How long ago, in milliseconds.
+    pub ago_ms: u64,
+    /// In what time it was compared, in milliseconds: how much may be in memory in a longer time is
+    /// not known.
+    pub drain_ms: u64,
+    /// How many bytes a second all devices together took.
+    pub bytes_per_s: u64,
 }
 
 impl Report {
@@ -47,8 +63,8 @@ impl Report {
 
 /// Whom the power concerns.
 pub trait Concerned: Debug + Send + Sync + 'static {
-    /// How long ago the last drill was passed, in milliseconds, if none has failed since.
-    fn drilled_ms_ago(&self) -> Option<u64>;
+    /// What the last drill has shown, if it was passed.
+    fn drilled(&self) -> Option<Shown>;
 
     /// Whether nothing is in memory alone, of those who have heard that the lease was taken back so
     /// often.
@@ -83,20 +99,19 @@ struct Shared {
 struct Seen {
     power: Power,
     report: Report,
-    /// The newest reading, and when it was asked for.
-    told: Option<(Reading, u64)>,
+    told: Option<Told>,
     trouble: Option<String>,
     is_drilling: bool,
     noticed_ms: Option<u64>,
 }
 
 impl Seen {
-    fn take_in(&mut self, answer: Result<Option<Reading>, String>, asked_ms: u64) {
+    fn take_in(&mut self, answer: Result<Option<Told>, String>) {
         let (told, trouble) = match answer {
             Ok(told) => (told, None),
             Err(trouble) => (None, Some(trouble)),
         };
-        self.told = told.map(|reading| (reading, asked_ms)).or(self.told);
+        self.told = told.or(self.told);
         self.trouble = trouble;
     }
 }
@@ -119,7 +134,9 @@ impl Monitor {
             since_ms: now_ms(),
             told: None,
             trouble: None,
+            usable_ms: 0,
             drain_ms: 0,
+            bytes_per_s: 0,
             taken_back: 0,
         };
         let seen = Mutex::new(Seen {
@@ -172,10 +189,8 @@ impl Shared {
 
     fn follow(&self, mut source: Source, every: Duration) {
         loop {
-            // An answer that took its time is as old as the question.
-            let asked_ms = now_ms();
             let answer = source.ask();
-            self.lock().take_in(answer, asked_ms);
+            self.lock().take_in(answer);
             self.step();
             let seen = self.lock();
             let is_drilling = seen.is_drilling;
@@ -190,12 +205,12 @@ impl Shared {
         let concerned = &*self.concerned;
         let mut seen = self.lock();
         let before = seen.report.clone();
-        let now_ms = now_ms();
+        let (now_ms, drilled) = (now_ms(), concerned.drilled());
         let known = Known {
             now_ms,
             told: seen.told,
             noticed_ms: seen.noticed_ms,
-            drilled_ms_ago: concerned.drilled_ms_ago(),
+            drilled_ms_ago: drilled.map(|it| it.ago_ms),
             is_drilling: seen.is_drilling,
             // Until this step memory may have acknowledged, whatever was given up before it began.
             is_drained: before.state != State::Armed && concerned.is_drained(before.taken_back),
@@ -204,13 +219,16 @@ impl Shared {
         let (state, why) = (seen.power.state(), seen.power.why());
         let is_taken_back = before.state == State::Armed && state != State::Armed;
         let reading = seen.told.map(|(reading, _)| reading);
+        let usable_ms = reading.and_then(|it| self.terms.drain_ms(&it)).unwrap_or(0);
         seen.report = Report {
             state,
             why,
             since_ms: if state == before.state { before.since_ms } else { now_ms },
             told: seen.told,
             trouble: seen.trouble.clone(),
-            drain_ms: reading.and_then(|it| self.terms.drain_ms(&it)).unwrap_or(0),
+            usable_ms,
+            drain_ms: drilled.map_or(0, |it| it.drain_ms.min(usable_ms)),
+            bytes_per_s: drilled.map_or(0, |it| it.bytes_per_s),
             taken_back: before.taken_back + u64::from(is_taken_back),
         };
         let report = seen.report.clone();
@@ -239,6 +257,7 @@ impl Shared {
             until_ms: told_ms.map_or(0, |at_ms| at_ms + self.terms.fresh_ms),
             taken_back: report.taken_back,
             drain_ms: report.drain_ms,
+            bytes_per_s_max: report.bytes_per_s,
             hurried_until_ms: if is_hurried { known.now_ms + self.terms.fresh_ms } else { 0 },
             ..Lease::default()
         }

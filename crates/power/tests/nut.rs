@@ -8,7 +8,7 @@
 #![allow(clippy::unwrap_used)]
 
 use holdfast_power::lease::now_ms;
-use holdfast_power::monitor::{Concerned, Monitor, Report};
+use holdfast_power::monitor::{Concerned, Monitor, Report, Shown};
 use holdfast_power::source::{Kind, Source};
 use holdfast_power::state::{State, Terms};
 use rustix::process::{Pid, Signal, kill_process};
@@ -139,6 +139,10 @@ const STORIES: &[(&str, &[Then])] = &[
     ),
     ("a UPS that says nonsense", &[Says("ups.status: OL\nbattery.runtime: soon\n", Stale)]),
     ("a UPS that contradicts itself", &[Says("ups.status: OL OB\nbattery.runtime: 600\n", Stale)]),
+    (
+        "a UPS of which its driver hears nothing",
+        &[Says("ups.status: OL NOCOMM\nbattery.runtime: 600\n", Stale), Says(GOOD, Armed)],
+    ),
     ("a UPS that waits for its driver", &[Says("ups.status: WAIT\n", Stale), Says(GOOD, Armed)]),
     (
         "a machine that is told to go down",
@@ -172,8 +176,9 @@ struct Machine {
 }
 
 impl Concerned for Machine {
-    fn drilled_ms_ago(&self) -> Option<u64> {
-        self.has_passed.load(Ordering::Relaxed).then_some(0)
+    fn drilled(&self) -> Option<Shown> {
+        let has_passed = self.has_passed.load(Ordering::Relaxed);
+        has_passed.then_some(Shown { ago_ms: 0, drain_ms: 100_000, bytes_per_s: 1 << 20 })
     }
 
     fn is_drained(&self, _: u64) -> bool {

@@ -131,15 +131,15 @@ impl RegionNote {
         get(files, NAME)
     }
 
-    /// Whether what was acknowledged on the log in this directory may be in its memory alone.
-    pub fn is_of_memory(log: &Path) -> bool {
-        let note = RealFiles::open(log).and_then(|files| RegionNote::of(&files));
-        match note {
-            Ok(Note::Missing) => false,
-            Ok(Note::Found(note)) => note.class == Class::Memory && !note.drained,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+    /// Whether what was acknowledged on the log in this directory may be in its memory alone, as
+    /// far as that says anything.
+    pub fn is_of_memory(log: &Path) -> Option<bool> {
+        match RealFiles::open(log).and_then(|files| RegionNote::of(&files)) {
+            Ok(Note::Missing) => None,
+            Ok(Note::Found(note)) => Some(note.class == Class::Memory && !note.drained),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             // What cannot be read has not said that it is not.
-            Ok(Note::Unreadable) | Err(_) => true,
+            Ok(Note::Unreadable) | Err(_) => Some(true),
         }
     }
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const MAINS: &str = "ups.status: OL CHRG\nbattery.runtime: 300\n";
 const BATTERY: &str = "ups.status: OB DISCHRG\nbattery.runtime: 300\n";
@@ -180,6 +180,48 @@ impl World {
                 "another keeper comes"
             }
         }
+    }
+}
+
+impl World {
+    /// Writes one line that memory alone has: the disk stands still from before until after it is
+    /// acknowledged. A front end that was told of the lease a moment ago still waits for its disk.
+    fn acknowledge_beside_a_disk_that_stands_still(&self, at: &Path) {
+        for _ in 0..50 {
+            self.disk.stop();
+            let writer = Writer::start(at.to_owned(), 0);
+            let begun = Instant::now();
+            while writer.acknowledged() == 0 && begun.elapsed() < Duration::from_secs(1) {
+                thread::sleep(Duration::from_millis(5));
+            }
+            if writer.acknowledged() > 0 {
+                // It stops when its volume is gone.
+                return;
+            }
+            self.disk.go_on();
+            let _ = writer.end();
+            fs::remove_file(at).unwrap();
+        }
+        panic!("memory acknowledges nothing: {:#}", self.report());
+    }
+}
+
+impl World {
+    /// One that a keeper can begin with when it cannot with the first.
+    fn adds_a_volume(&self) {
+        let path = |name: &str| self.fixture.path(name);
+        let text = fs::read_to_string(self.fixture.config()).unwrap();
+        let section = format!(
+            "\n[volume.w]\nhome = {:?}\nmount = {:?}\nlog = {:?}\n\
+             memory = {{ medium = \"private\", size = \"8MiB\" }}\n\
+             must_survive = [\"process\"]\n",
+            path("w-home"),
+            path("w-mount"),
+            path("w-log"),
+        );
+        ["w-home", "w-mount"].iter().for_each(|it| fs::create_dir(path(it)).unwrap());
+        self.fixture.configure(&(text + &section));
+        self.fixture.holdfast(&["volume", "make", "w"]).succeeded();
     }
 }
 
@@ -430,6 +472,59 @@ fn the_canary_loses_what_memory_acknowledged_when_there_is_no_notice() {
         world.wait_for("armed", "memory");
     }
     panic!("twenty cuts without a notice have lost nothing, so the test above shows nothing");
+}
+
+#[test]
+fn safe_is_not_said_while_memory_that_nobody_serves_has_what_it_acknowledged() {
+    let mut world = World::armed();
+    let at = world.fixture.mount().join("f");
+    world.acknowledge_beside_a_disk_that_stands_still(&at);
+    let front_ends = world.fixture.processes_of_keepers();
+    world.fixture.end_keepers();
+    front_ends.into_iter().for_each(|pid| kill(pid, Signal::KILL));
+    world.disk.go_on();
+    let (log, away) = (world.fixture.path("slow/log"), world.fixture.path("slow/away"));
+    fs::rename(&log, &away).unwrap();
+    world.adds_a_volume();
+    world.ups.says(LOW);
+    world.fixture.begin_to_serve();
+    let state = || world.report()["power"]["state"].clone();
+    wait_until(|| state() == "draining", || world.fixture.keeper_log());
+    for _ in 0..20 {
+        let report = world.report();
+        assert_eq!(report["power"]["state"], "draining", "{report:#}");
+        let mut alone = report["power"]["alone"].as_array().unwrap().iter();
+        let nobodys = format!("{}, which nobody serves", log.display());
+        assert!(alone.any(|it| *it == *nobodys), "{report:#}");
+        assert_eq!(report["volumes"][0]["power"], "armed", "{report:#}");
+        thread::sleep(Duration::from_millis(20));
+    }
+    fs::rename(&away, &log).unwrap();
+    world.fixture.holdfast(&["mount", NAME]).succeeded();
+    world.wait_for("safe", "disk");
+    assert!(lines_of(&at) >= 1);
+}
+
+#[test]
+fn what_the_power_needs_is_not_looked_for_in_a_volume() {
+    let fixture = Fixture::new();
+    let text = fixture.config_text();
+    for (key, inside) in [("file", fixture.mount()), ("drills", fixture.home())] {
+        let path = |name: &str| match name == key {
+            true => inside.join("in/it"),
+            false => fixture.path(name),
+        };
+        let (file, drills) = (path("file"), path("drills"));
+        let power = format!("\n[power]\nfile = {file:?}\ndrills = {drills:?}\n");
+        fixture.configure(&(text.clone() + &power));
+        fixture.holdfast(&["volume", "make", NAME]).expect(2, &["lies inside", key]);
+    }
+    let (log, file) = (fixture.log(), fixture.path("file"));
+    for drills in [&log.join("drills"), &file] {
+        let power = format!("\n[power]\nfile = {file:?}\ndrills = {drills:?}\n");
+        fixture.configure(&(text.clone() + &power));
+        fixture.holdfast(&["volume", "check", NAME]).expect(2, &["[power]"]);
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ impl Keeper {
     /// It cannot be followed; volumes wait for their disks then.
     pub fn start_power(&self, config: &Config) -> Outcome<()> {
         let Some(power) = &config.power else { return Ok(()) };
-        let _is_first = self.power.set(Power::start(power)?);
+        let _is_first = self.power.set(Power::start(power, config)?);
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 //! once.
 //! Never: goes on in an outage, or leaves a name behind.
 
-use super::drills::{Drill, now_s};
+use super::drills::{Drill, Log, now_s};
 use super::{Power, bytes_of_drill};
 use crate::supervisor::progress::Progress;
 use holdfast_attach::observe::observe;
@@ -17,7 +17,7 @@ use holdfast_config::sizes::rounded;
 use holdfast_io::private;
 use holdfast_machine::threads::for_each;
 use holdfast_power::lease::Lease;
-use holdfast_power::monitor::{Concerned, Report};
+use holdfast_power::monitor::Report;
 use holdfast_power::state::{State, Why};
 use std::io::{self, Write};
 use std::path::Path;
@@ -65,19 +65,27 @@ impl Power {
         };
         self.monitor.drill(true);
         let goes = Goes(self);
-        let logs = volumes.iter().map(|(_, volume)| volume.log.clone()).collect();
+        let log = |volume: &VolumeConfig| Log {
+            path: volume.log.clone(),
+            ring_bytes: volume.memory.size.0,
+        };
+        let logs = volumes.iter().map(|(_, volume)| log(volume)).collect();
         let mut drill = Drill { when_s: now_s(), logs, ..Drill::default() };
         let measured = self.measure(&mut drill, volumes, say);
         // An outage that came in between says nothing of the disks.
         refuse_now(&self.monitor.report())?;
         drill.is_passed = measured.is_ok() && drill.is_in_time();
+        drill.stopped = measured.as_ref().err().map(|problem| problem.why.clone());
         let noted = self.known.drills.add(&drill);
         drop(goes);
         tracing::info!(drill = drill.text(), "a drill");
         measured?;
         noted.map_err(|error| {
             let path = self.config.drills.display();
-            let remedy = format!("let the keeper write {path}, or set power.drills");
+            let remedy = format!(
+                "let the keeper write {path}; if it has anything but drills, move it away, or set \
+                 power.drills to a place of its own"
+            );
             Problem::new(Exit::Failed, format!("noting a drill in {path}"), error, remedy)
         })?;
         if drill.is_passed { Ok(passed_text(&drill)) } else { Err(failed(&drill)) }
@@ -91,9 +99,10 @@ impl Power {
     ) -> Outcome<()> {
         say("every front end gives its lease up");
         drill.given_up_ms = self.wait_until_given_up()?;
-        drill.had_ms = self.monitor.report().drain_ms;
-        let sharers = volumes.len() as u64;
-        let lease = Lease { drain_ms: drill.had_ms, sharers, ..Lease::default() };
+        drill.had_ms = self.monitor.report().usable_ms;
+        let (drain_ms, sharers) = (drill.had_ms, volumes.len() as u64);
+        let bytes_per_s_max = u64::MAX;
+        let lease = Lease { drain_ms, sharers, bytes_per_s_max, ..Lease::default() };
         say("the logs' devices are written as in an outage");
         let (bytes, took) = write_all(volumes, &lease)?;
         drill.bytes = bytes;
@@ -106,13 +115,12 @@ impl Power {
         let begun = Instant::now();
         loop {
             let report = self.monitor.report();
-            let is_over = report.state != State::Armed && self.known.is_drained(report.taken_back);
-            if is_over {
+            let holding = self.known.holding(report.taken_back);
+            if report.state != State::Armed && holding.is_empty() {
                 return Ok(begun.elapsed().as_millis() as u64);
             }
             if begun.elapsed() > GIVING_UP_MAX {
-                let logs = self.known.holding(report.taken_back);
-                let logs: Vec<_> = logs.iter().map(|log| log.display().to_string()).collect();
+                let logs: Vec<_> = holding.iter().map(|it| it.log.display().to_string()).collect();
                 let why = format!(
                     "what memory has acknowledged was not brought to {} in {} s",
                     logs.join(", "),

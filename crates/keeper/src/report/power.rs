@@ -27,7 +27,10 @@ pub struct PowerStatus {
     pub taken_back: u64,
     /// What is wrong with the source.
     pub trouble: Option<String>,
-    /// The last drill.
+    /// While the mains fail, what may be in memory alone: logs, and memory that has none.
+    #[serde(default)]
+    pub alone: Vec<String>,
+    /// The last drill, or why those that were noted prove nothing.
     pub drill: Option<String>,
 }
 
@@ -42,6 +45,9 @@ impl PowerStatus {
         }
         let told = self.hold_up_ms.map_or("nothing".to_owned(), |ms| format!("{} s", ms / 1000));
         let _ = writeln!(text, "  hold-up      told {told}; {drain_ms} ms may be used to drain");
+        self.alone.iter().for_each(|it| {
+            let _ = writeln!(text, "  in memory    {it}");
+        });
         let drill = drill.as_deref().unwrap_or("none: `holdfast drill`");
         let _ = writeln!(text, "  drill        {drill}");
         text

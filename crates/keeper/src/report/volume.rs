@@ -178,6 +178,12 @@ impl VolumeStatus {
         .with_observed_state(seen)
     }
 
+    /// With what may be in memory alone, if that is less than what it has room for.
+    pub(crate) fn bounded_by(mut self, bytes: Option<u64>) -> VolumeStatus {
+        self.bound_bytes = bytes.map_or(self.bound_bytes, |it| it.min(self.bound_bytes));
+        self
+    }
+
     /// A volume that no keeper has attached.
     pub fn unattached(name: &str, volume: &VolumeConfig, power: PowerSource) -> VolumeStatus {
         let observed = observe(&volume.medium());

@@ -110,7 +110,9 @@ impl Attached {
         let is_over = known.is_over();
         let power = self.power_source(&known);
         let status = VolumeStatus::new(name, &self.volume, self.verdict(), power, observed);
-        let status = status.with(known).out_of_place(|| self.out_of_place(name));
+        let armed = self.power.as_ref().filter(|_| power == PowerSource::Armed);
+        let bound = armed.map(|it| it.bound_bytes(status.drain_rate_bytes_per_s));
+        let status = status.bounded_by(bound).with(known).out_of_place(|| self.out_of_place(name));
         let status = status.with_log(&self.volume, false);
         if is_over { status.mounted_by_another(&self.volume) } else { status }
     }

@@ -73,9 +73,8 @@ impl FrontEndLife {
         let of = OfFront::default();
         let watched = Watched::new((who, &orders.whose()), of, memories.clone(), media)?;
         let watched = Arc::new(watched);
-        let log = orders.volume.as_ref().map(|volume| &*volume.log);
-        let concerned = power.iter().zip(log);
-        concerned.for_each(|(power, log)| power.concerns(log, &watched));
+        let concerned = power.iter().zip(&orders.volume);
+        concerned.for_each(|(power, volume)| power.concerns(volume, &watched));
         let (sender, events) = channel();
         let supervisor = Supervisor {
             orders,

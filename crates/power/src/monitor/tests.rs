@@ -28,8 +28,8 @@ struct Owner {
 }
 
 impl Concerned for Owner {
-    fn drilled_ms_ago(&self) -> Option<u64> {
-        Some(0)
+    fn drilled(&self) -> Option<Shown> {
+        Some(Shown { ago_ms: 0, drain_ms: 200_000, bytes_per_s: 7 })
     }
 
     fn is_drained(&self, _: u64) -> bool {
@@ -67,16 +67,6 @@ impl World {
         self.directory.path().join(name)
     }
 
-    /// What was written last counts from when it is read.
-    fn wait_until_all_is_read(&self) {
-        let told = || self.monitor.report().told.map(|(_, at_ms)| at_ms);
-        let mut before = None;
-        while before != told() {
-            before = told();
-            thread::sleep(20 * EVERY);
-        }
-    }
-
     /// Writes this until the power stands there.
     fn wait_for(&mut self, state: State, text: Option<&str>) -> Report {
         let begun = Instant::now();
@@ -102,9 +92,9 @@ fn a_source_that_is_well_gives_a_lease_and_one_bad_word_takes_it_back() {
     let mut world = World::new();
     assert!(!world.monitor.page().is_held());
     let armed = world.wait_for(State::Armed, Some(GOOD));
-    assert_eq!((armed.drain_ms, armed.taken_back), (299_500, 0));
+    assert_eq!((armed.drain_ms, armed.taken_back), (200_000, 0));
     let lease = world.monitor.page().read();
-    assert_eq!((lease.drain_ms, lease.sharers), (299_500, 2));
+    assert_eq!((lease.drain_ms, lease.sharers, lease.bytes_per_s_max), (200_000, 2, 7));
     let failed = world.wait_for(State::OnBattery, Some("ups.status: OB\nbattery.runtime: 600\n"));
     assert!(!world.monitor.page().is_held());
     assert_eq!((failed.taken_back, failed.why), (1, Some(Why::MainsFailed)));
@@ -155,10 +145,21 @@ fn who_was_drained_while_memory_acknowledged_is_not_when_it_ends() {
 }
 
 #[test]
+fn what_was_written_before_a_notice_does_not_end_it() {
+    let mut world = World::new();
+    for _ in 0..20 {
+        world.wait_for(State::Armed, Some(GOOD));
+        fs::write(world.path("reading"), format!("{GOOD}written: before\n")).unwrap();
+        world.monitor.notice();
+        thread::sleep(5 * EVERY);
+        assert_eq!(world.monitor.report().state, State::Draining);
+    }
+}
+
+#[test]
 fn a_notice_lasts_while_the_source_is_silent() {
     let mut world = World::new();
     world.wait_for(State::Armed, Some(GOOD));
-    world.wait_until_all_is_read();
     world.monitor.notice();
     thread::sleep(Duration::from_millis(TERMS.fresh_ms + 100));
     assert_eq!(world.monitor.report().state, State::Draining);

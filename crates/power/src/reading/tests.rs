@@ -24,8 +24,8 @@ fn each_word_of_a_status_means_one_thing() {
     let of = |status: &str| of(status, None).unwrap();
     let base = Reading { hold_up_ms: None, ..good() };
     assert_eq!(of("OL"), base);
-    assert_eq!(of("OL TRIM SOMETHING"), base);
-    assert_eq!(of("OB DISCHRG"), Reading { line: Line::Battery, ..base });
+    assert_eq!(of("OL TRIM"), base);
+    assert_eq!(of("OB SOMETHING DISCHRG"), Reading { line: Line::Battery, ..base });
     assert_eq!(of("OB LB"), Reading { line: Line::Battery, is_low: true, ..base });
     assert_eq!(of("FSD OB"), Reading { line: Line::Battery, is_low: true, ..base });
     assert_eq!(of("OL CAL"), Reading { is_testing: true, ..base });
@@ -43,6 +43,9 @@ fn what_is_not_understood_is_no_reading_and_says_why() {
         ("ups.status: WAIT", "neither OL nor OB"),
         ("ups.status: OLB", "neither OL nor OB"),
         ("ups.status: OL OB", "both"),
+        ("ups.status: OL NOCOMM", "NOCOMM, which is not known"),
+        ("ups.status: OL lb", "lb, which is not known"),
+        ("Error: Data stale\nups.status: OL", "Error: Data stale"),
         ("ups.status: OL\nups.status: OB", "twice"),
         ("ups.status: OL\nbattery.runtime: soon", "no number"),
         ("ups.status: OL\nbattery.runtime: -1", "no number"),

@@ -159,8 +159,8 @@ impl Drop for Stops<'_> {
 }
 
 impl Attack<'_> {
-    /// Has three hostile clients at work while an honest one does `round` after round, each of which
-    /// is told its number.
+    /// Has three hostile clients at work while an honest one does `round` after round, each of
+    /// which is told its number.
     pub(crate) fn beside(&self, numbers: &mut Numbers, mut round: impl FnMut(u64)) {
         let (stop, sessions, mut rounds) = (AtomicBool::new(false), AtomicU64::new(0), 0);
         std::thread::scope(|scope| {
@@ -180,8 +180,8 @@ impl Attack<'_> {
         let sessions = sessions.into_inner();
         let [refused, damaged] = self.done();
         println!(
-            "{rounds} honest rounds beside {sessions} hostile sessions, {refused} requests refused, \
-             {damaged} queues rebuilt"
+            "{rounds} honest rounds beside {sessions} hostile sessions, {refused} requests \
+             refused, {damaged} queues rebuilt"
         );
         assert!(rounds > 0 && sessions > 0);
         assert!(damaged > 0, "the attack damages something");

@@ -2,9 +2,20 @@
 
 use super::*;
 
+fn log(path: &str) -> Log {
+    Log { path: path.into(), ring_bytes: 100 }
+}
+
 fn drill(is_passed: bool, when_s: u64) -> Drill {
-    let logs = vec!["/log".into()];
-    Drill { when_s, is_passed, logs, bytes: 1, took_ms: 2, had_ms: 5, given_up_ms: 4 }
+    let logs = vec![log("/log")];
+    let (bytes, took_ms, had_ms, given_up_ms) = (50, 2, 5, 4);
+    Drill { when_s, is_passed, logs, bytes, took_ms, had_ms, given_up_ms, stopped: None }
+}
+
+impl Drills {
+    fn passed_ms_ago(&self, logs: &[Log]) -> Option<u64> {
+        self.shown(logs).map(|it| it.ago_ms)
+    }
 }
 
 #[test]
@@ -55,8 +66,13 @@ fn a_drill_proves_nothing_of_a_log_that_was_not_in_it_and_nothing_that_it_does_n
     let path = directory.path().join("drills.jsonl");
     let drills = Drills::of(&path);
     drills.add(&drill(true, now_s())).unwrap();
-    assert!(drills.passed_ms_ago(&["/log".into()]).is_some());
-    assert_eq!(drills.passed_ms_ago(&["/log".into(), "/other".into()]), None);
+    let shown = drills.shown(&[log("/log")]).unwrap();
+    assert_eq!((shown.drain_ms, shown.bytes_per_s), (5, 25_000));
+    assert_eq!(drills.passed_ms_ago(&[log("/log"), log("/other")]), None);
+    let larger = Log { ring_bytes: 101, ..log("/log") };
+    assert_eq!(drills.passed_ms_ago(&[larger]), None, "its memory had less room");
+    drills.add(&Drill { bytes: 0, ..drill(true, now_s()) }).unwrap();
+    assert_eq!(drills.passed_ms_ago(&[]), None, "it wrote nothing");
     drills.add(&Drill { took_ms: 6, ..drill(true, now_s()) }).unwrap();
     assert_eq!(drills.passed_ms_ago(&[]), None, "it took longer than it may");
 }
@@ -68,4 +84,29 @@ fn what_is_no_file_is_not_waited_for() {
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
     assert_eq!(Drills::of(&pipe).newest(), None);
+}
+
+#[test]
+fn a_file_that_has_anything_but_drills_stays_as_it_is_and_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("config.toml");
+    let good = serde_json::to_string(&drill(true, now_s())).unwrap();
+    for text in ["[power]\nfile = \"/ups\"\n", "{\"a\": 1}\n", &format!("{good}\ntorn"), "\n"] {
+        std::fs::write(&path, text).unwrap();
+        let drills = Drills::of(&path);
+        assert!(drills.text().unwrap().contains("is no drill"), "{:?}", drills.text());
+        assert!(drills.add(&drill(true, now_s())).is_err());
+        assert_eq!(drills.passed_ms_ago(&[]), None);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
+}
+
+#[test]
+fn what_is_no_file_keeps_its_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let device = directory.path().join("null");
+    let made = std::process::Command::new("mknod").arg(&device).args(["c", "1", "3"]).status();
+    assert!(made.unwrap().success());
+    assert!(Drills::of(&device).add(&drill(true, now_s())).is_err());
+    assert!(!std::fs::symlink_metadata(&device).unwrap().is_file());
 }
