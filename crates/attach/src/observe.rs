@@ -53,6 +53,8 @@ pub struct Observation {
     pub home_errno: Option<i32>,
     /// Frames that memory had damaged, and that were taken from the log's disk.
     pub healed: u64,
+    /// What is in memory only may have been acknowledged because of a power source.
+    pub relies_on_power: bool,
 }
 
 /// The server's counters in the region of a log.
@@ -74,6 +76,11 @@ impl Observation {
     /// Bytes that are in memory only.
     pub fn dirty_bytes(&self) -> u64 {
         self.tail.saturating_sub(self.durable)
+    }
+
+    /// Whether it has what has to survive the power, and nothing else has.
+    pub fn is_alone(&self) -> bool {
+        self.relies_on_power && self.dirty_bytes() > 0
     }
 
     /// Bytes of log that the home does not have yet.
@@ -194,6 +201,7 @@ fn read(seen: &Observed, medium: &Medium) -> Observation {
         unprepared: failure(seen.word(log::UNPREPARED)),
         home_errno: errno(seen.word(volume::HOME_ERRNO)),
         healed: seen.word(log::HEALED),
+        relies_on_power: seen.word(volume::RELIES_ON_POWER) != 0,
     }
 }
 

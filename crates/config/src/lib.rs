@@ -38,5 +38,5 @@ pub use section::Section;
 pub use server::ServerConfig;
 pub use sockets::{Address, Protocol};
 pub use standby::StandbyConfig;
-pub use values::{Cache, MemoryConfig, Way, claims_problem};
+pub use values::{Cache, MemoryConfig, Way, claims_problem, medium_at};
 pub use verdict_text::{verdict_lines, verdict_text};

@@ -99,7 +99,7 @@ impl MemoryConfig {
 }
 
 /// The medium at a path. Checked: every medium but private memory has one.
-pub(crate) fn medium_at(medium: MediumKind, path: Option<&Path>) -> Medium {
+pub fn medium_at(medium: MediumKind, path: Option<&Path>) -> Medium {
     let path = path.unwrap_or(Path::new("")).to_owned();
     match medium {
         MediumKind::Private => Medium::Private,

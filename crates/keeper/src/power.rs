@@ -175,8 +175,13 @@ impl Known {
     /// What may be in memory alone, for people.
     fn alone(&self, taken_back: u64) -> Vec<String> {
         let holding = self.holding(taken_back).into_iter().map(|it| it.log.display().to_string());
+        holding.chain(self.unserved()).collect()
+    }
+
+    /// What nobody serves of it.
+    fn unserved(&self) -> Vec<String> {
         let live: Vec<Place> = self.holders().into_iter().map(|(it, _)| it.place).collect();
-        holding.chain(self.unserved.alone(&live)).collect()
+        self.unserved.alone(&live)
     }
 }
 

@@ -36,9 +36,9 @@ pub struct Sectionless {
     pub log: String,
     /// How much of it nobody has released.
     pub unapplied_bytes: u64,
-    /// How much of it is not on the log's device.
+    /// Whether it has what has to survive the power, and nothing else has.
     #[serde(default)]
-    pub dirty_bytes: u64,
+    pub is_alone: bool,
 }
 
 impl fmt::Display for Sectionless {
@@ -94,8 +94,8 @@ fn look(path: PathBuf) -> Option<Sectionless> {
     let seen = observe(&Medium::Shm { path: path.clone() }).ok()?;
     let unapplied_bytes = seen.unapplied_bytes();
     let is_left = unapplied_bytes > 0 && !is_held(&path);
-    let (log, dirty_bytes) = (hex(seen.identity), seen.dirty_bytes());
-    is_left.then_some(Sectionless { path, log, unapplied_bytes, dirty_bytes })
+    let (log, is_alone) = (hex(seen.identity), seen.is_alone());
+    is_left.then_some(Sectionless { path, log, unapplied_bytes, is_alone })
 }
 
 fn is_held(path: &Path) -> bool {

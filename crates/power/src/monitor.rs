@@ -212,8 +212,9 @@ impl Shared {
             noticed_ms: seen.noticed_ms,
             drilled_ms_ago: drilled.map(|it| it.ago_ms),
             is_drilling: seen.is_drilling,
-            // Until this step memory may have acknowledged, whatever was given up before it began.
-            is_drained: before.state != State::Armed && concerned.is_drained(before.taken_back),
+            // Nobody asks before the mains fail, and until this step memory may have acknowledged,
+            // whatever was given up before it began.
+            is_drained: before.state.is_emergency() && concerned.is_drained(before.taken_back),
         };
         seen.power.step(&known, &self.terms);
         let (state, why) = (seen.power.state(), seen.power.why());

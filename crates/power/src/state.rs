@@ -185,7 +185,7 @@ impl Power {
                 None => return self.settled(known, terms),
             },
             // With the mains, whoever tells of them may have gone, too.
-            Err(why) if self.is_emergency() => (self.state, why),
+            Err(why) if self.state.is_emergency() => (self.state, why),
             Err(why) => (State::Stale, why),
         };
         let state = match state {
@@ -216,10 +216,6 @@ impl Power {
             true => (State::Armed, None),
             false => (State::Charging, Some(Why::Settles(good_ms))),
         }
-    }
-
-    fn is_emergency(&self) -> bool {
-        matches!(self.state, State::OnBattery | State::Draining | State::Safe)
     }
 }
 
@@ -275,6 +271,12 @@ impl State {
         State::Testing,
         State::Stale,
     ];
+
+    /// Whether the machine may go down before long.
+    #[must_use]
+    pub fn is_emergency(self) -> bool {
+        matches!(self, State::OnBattery | State::Draining | State::Safe)
+    }
 
     /// What reports and documents call it.
     #[must_use]

@@ -8,9 +8,9 @@
 use holdfast_attach::bond::RegionNote;
 use holdfast_config::claims::Verdict;
 use holdfast_io::Files;
-use holdfast_log::{CommitError, Log};
+use holdfast_log::{CommitError, CommitLog, Log};
 use holdfast_power::lease::{Page, now_ms};
-use holdfast_volume::Lease;
+use holdfast_volume::{Lease, words};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -101,6 +101,7 @@ impl Leased {
         if done.told != Some(lease.taken_back) {
             log.commit(log.marks().tail)?;
             note(&*self.files, &self.given_up);
+            relies(log, false);
             tell(lease.taken_back);
             done.told = Some(lease.taken_back);
         }
@@ -108,11 +109,20 @@ impl Leased {
             // What waits by now may be more than what may wait from now on.
             log.commit(log.marks().tail)?;
             if note(&*self.files, &self.held) {
+                relies(log, true);
                 self.is_ready.store(true, Ordering::Relaxed);
             }
         }
         Ok(())
     }
+}
+
+/// Says in memory itself whether what it acknowledges, or has alone, has to survive the power. The
+/// order of the two is that of this thread; who reads it looks after this process has died, or has
+/// told that it gave its lease up.
+fn relies(log: &Log, is_so: bool) {
+    let said = log.set_word(words::RELIES_ON_POWER, u64::from(is_so));
+    said.expect("a log in this process has its words in its own memory");
 }
 
 /// Says beside the log what acknowledgements mean; whether it does. One that says less than they do

@@ -11,14 +11,15 @@ use super::home::{has_note, has_nothing_more};
 use super::note::{get, put};
 use crate::observe::{Observation, observe};
 use crate::remedy::{accept_memory_lost, end_of_use};
-use holdfast_config::MemoryConfig;
 use holdfast_config::claims::{Class, Failure, MediumKind, Verdict};
 use holdfast_config::exit::Exit;
 use holdfast_config::problem::{Outcome, Problem};
 use holdfast_config::sizes::rounded;
+use holdfast_config::{MemoryConfig, medium_at};
 use holdfast_io::Files;
 use holdfast_io::real::RealFiles;
 use holdfast_log::{Log, LogConfig};
+use holdfast_memory::Medium;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -129,6 +130,13 @@ impl RegionNote {
     /// What lies beside the log in `files`.
     pub fn of(files: &dyn Files) -> io::Result<Note<RegionNote>> {
         get(files, NAME)
+    }
+
+    /// Where the memory of the log in this directory is, if that says so and there is a place.
+    pub fn medium_of(log: &Path) -> Option<Medium> {
+        let note = RegionNote::of(&RealFiles::open(log).ok()?).ok()?;
+        let note = note.found()?;
+        note.path.as_deref().map(|path| medium_at(note.medium, Some(path)))
     }
 
     /// Whether what was acknowledged on the log in this directory may be in its memory alone, as

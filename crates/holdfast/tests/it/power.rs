@@ -474,35 +474,109 @@ fn the_canary_loses_what_memory_acknowledged_when_there_is_no_notice() {
     panic!("twenty cuts without a notice have lost nothing, so the test above shows nothing");
 }
 
+type Hinder = fn(&World);
+
+/// What keeps a volume from being attached, whose memory has what it acknowledged.
+const HINDRANCES: [(&str, Hinder); 4] = [
+    ("its log is not there", |world| world.has_no_log()),
+    ("all of its log is damaged", |world| {
+        world.has_no_log();
+        let (log, away) = world.log_and_away();
+        fs::create_dir(&log).unwrap();
+        let files = fs::read_dir(away).unwrap().map(Result::unwrap);
+        for file in files.filter(|it| it.file_type().unwrap().is_file()) {
+            let mut bytes = fs::read(file.path()).unwrap();
+            let damaged = bytes.len().min(4096);
+            bytes[..damaged].fill(0x5a);
+            fs::write(log.join(file.file_name()), bytes).unwrap();
+        }
+    }),
+    ("it is another way's now", |world| {
+        world.has_no_log();
+        world.reconfigure("way = \"direct\"", "way = \"queue\"");
+    }),
+    ("its memory is looked for elsewhere", |world| {
+        let region = world.fixture.region.display().to_string();
+        world.reconfigure(&region, &format!("{region}-elsewhere"));
+    }),
+];
+
+impl World {
+    fn log_and_away(&self) -> (PathBuf, PathBuf) {
+        (self.fixture.path("slow/log"), self.fixture.path("slow/away"))
+    }
+
+    fn has_no_log(&self) {
+        let (log, away) = self.log_and_away();
+        fs::rename(log, away).unwrap();
+    }
+
+    fn has_its_log(&self) {
+        let (log, away) = self.log_and_away();
+        if away.exists() {
+            let _ = fs::remove_dir_all(&log);
+            fs::rename(away, log).unwrap();
+        }
+    }
+
+    fn reconfigure(&self, what: &str, with: &str) {
+        let text = fs::read_to_string(self.fixture.config()).unwrap();
+        assert!(text.contains(what), "{what}: {text}");
+        self.fixture.configure(&text.replace(what, with));
+    }
+
+    /// Keepers and all that they have started are killed, and the mounts are gone.
+    fn dies(&mut self) {
+        let pids = self.fixture.processes_of_keepers();
+        self.fixture.end_keepers();
+        pids.into_iter().for_each(|pid| kill(pid, Signal::KILL));
+        self.fixture.wait_until_let_go();
+        self.fixture.take_mounts_away();
+    }
+}
+
 #[test]
 fn safe_is_not_said_while_memory_that_nobody_serves_has_what_it_acknowledged() {
-    let mut world = World::armed();
-    let at = world.fixture.mount().join("f");
-    world.acknowledge_beside_a_disk_that_stands_still(&at);
-    let front_ends = world.fixture.processes_of_keepers();
-    world.fixture.end_keepers();
-    front_ends.into_iter().for_each(|pid| kill(pid, Signal::KILL));
-    world.disk.go_on();
-    let (log, away) = (world.fixture.path("slow/log"), world.fixture.path("slow/away"));
-    fs::rename(&log, &away).unwrap();
-    world.adds_a_volume();
-    world.ups.says(LOW);
-    world.fixture.begin_to_serve();
-    let state = || world.report()["power"]["state"].clone();
-    wait_until(|| state() == "draining", || world.fixture.keeper_log());
-    for _ in 0..20 {
-        let report = world.report();
-        assert_eq!(report["power"]["state"], "draining", "{report:#}");
-        let mut alone = report["power"]["alone"].as_array().unwrap().iter();
-        let nobodys = format!("{}, which nobody serves", log.display());
-        assert!(alone.any(|it| *it == *nobodys), "{report:#}");
-        assert_eq!(report["volumes"][0]["power"], "armed", "{report:#}");
-        thread::sleep(Duration::from_millis(20));
+    for (why, hinder) in HINDRANCES {
+        println!("{why}");
+        let mut world = World::armed();
+        let at = world.fixture.mount().join("f");
+        world.acknowledge_beside_a_disk_that_stands_still(&at);
+        let pids = world.fixture.processes_of_keepers();
+        world.fixture.end_keepers();
+        pids.into_iter().for_each(|pid| kill(pid, Signal::KILL));
+        world.disk.go_on();
+        world.dies();
+        world.adds_a_volume();
+        let text = fs::read_to_string(world.fixture.config()).unwrap();
+        hinder(&world);
+        world.ups.says(LOW);
+        world.fixture.begin_to_serve();
+        world.is_not_safe_for_a_while();
+        world.dies();
+        world.has_its_log();
+        world.fixture.configure(&text);
+        world.fixture.begin_to_serve();
+        world.wait_for("safe", "disk");
+        assert!(lines_of(&at) >= 1);
+        assert_eq!(world.fixture.holdfast(&["shutdown"]).code, Some(0));
     }
-    fs::rename(&away, &log).unwrap();
-    world.fixture.holdfast(&["mount", NAME]).succeeded();
-    world.wait_for("safe", "disk");
-    assert!(lines_of(&at) >= 1);
+}
+
+impl World {
+    fn is_not_safe_for_a_while(&self) {
+        let state = || self.report()["power"]["state"].clone();
+        wait_until(|| state() == "draining", || self.fixture.keeper_log());
+        let (log, _) = self.log_and_away();
+        let nobodys = format!("{}, which nobody serves", log.display());
+        for _ in 0..20 {
+            let report = self.report();
+            assert_eq!(report["power"]["state"], "draining", "{report:#}");
+            let mut alone = report["power"]["alone"].as_array().unwrap().iter();
+            assert!(alone.any(|it| *it == *nobodys), "{report:#}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
 }
 
 #[test]

@@ -88,7 +88,19 @@ impl Power {
             );
             Problem::new(Exit::Failed, format!("noting a drill in {path}"), error, remedy)
         })?;
-        if drill.is_passed { Ok(passed_text(&drill)) } else { Err(failed(&drill)) }
+        match drill.is_passed {
+            true => Ok(passed_text(&drill) + &self.not_in_it()),
+            false => Err(failed(&drill)),
+        }
+    }
+
+    /// What a drill is not about, and an outage would take, for people.
+    fn not_in_it(&self) -> String {
+        let unserved = self.known.unserved();
+        match unserved.is_empty() {
+            true => String::new(),
+            false => format!("; not in it, and in memory alone: {}", unserved.join("; ")),
+        }
     }
 
     fn measure(

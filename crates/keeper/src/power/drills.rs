@@ -22,9 +22,27 @@ const FILE_BYTES_MAX: u64 = 8 << 20;
 
 /// A log, and how much its memory has room for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "NotedLog")]
 pub(crate) struct Log {
     pub(crate) path: PathBuf,
     pub(crate) ring_bytes: u64,
+}
+
+/// A log as it is noted. Of the earliest only the place is, which proves nothing.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum NotedLog {
+    Place(PathBuf),
+    Log { path: PathBuf, ring_bytes: u64 },
+}
+
+impl From<NotedLog> for Log {
+    fn from(noted: NotedLog) -> Log {
+        match noted {
+            NotedLog::Place(path) => Log { path, ring_bytes: 0 },
+            NotedLog::Log { path, ring_bytes } => Log { path, ring_bytes },
+        }
+    }
 }
 
 /// What a drill has shown.

@@ -6,7 +6,7 @@ use super::*;
 fn the_section_is_named_that_memory_of_this_name_had() {
     let section = |name: &str| {
         let path = Path::new("/dev/shm/holdfast").join(name);
-        Sectionless { path, log: String::new(), unapplied_bytes: 1, dirty_bytes: 0 }.section()
+        Sectionless { path, log: String::new(), unapplied_bytes: 1, is_alone: false }.section()
     };
     assert_eq!(section("pgwal"), "[volume.pgwal]");
     assert_eq!(section("pgwal.held-2"), "[volume.pgwal]");

@@ -110,3 +110,19 @@ fn what_is_no_file_keeps_its_place() {
     assert!(Drills::of(&device).add(&drill(true, now_s())).is_err());
     assert!(!std::fs::symlink_metadata(&device).unwrap().is_file());
 }
+
+#[test]
+fn drills_of_an_earlier_version_prove_nothing_and_are_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("drills.jsonl");
+    let new = serde_json::to_string(&drill(true, now_s())).unwrap();
+    let log = serde_json::to_string(&log("/log")).unwrap();
+    let old = new.replace(&log, "\"/log\"");
+    assert_ne!(old, new);
+    std::fs::write(&path, old + "\n").unwrap();
+    let drills = Drills::of(&path);
+    assert_eq!(drills.passed_ms_ago(&[self::log("/log")]), None);
+    drills.add(&drill(true, now_s())).unwrap();
+    assert!(drills.passed_ms_ago(&[self::log("/log")]).is_some());
+    assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 2);
+}
