@@ -1,10 +1,14 @@
 //! Which of the log reader's words means what to a volume.
 //!
-//! Promise: `holdfast status` reads them while the front end lives, and after it died. Seven of
-//! them, [`WINDOW_END`], [`OPENED`], [`PLEDGE`], [`HOME_TOUCHED_NS`], [`MOUNT_PAGES`],
-//! [`INODES_TOLD`] and [`RELIES_ON_POWER`], tell the next process what the last one was at.
+//! Promise: `holdfast status` reads them while the front end lives, and after it died. Six of
+//! them, [`WINDOW_END`], [`OPENED`], [`PLEDGE`], [`HOME_TOUCHED_NS`], [`MOUNT_PAGES`] and
+//! [`INODES_TOLD`], tell the next process what the last one was at; [`RELIES_ON_POWER`] tells the
+//! keeper of a machine whose mains fail.
 //! Never: counts anything twice.
 
+/// 1 from before memory acknowledges what has to survive the power until all of that is on the
+/// log's device.
+pub const RELIES_ON_POWER: usize = 39;
 /// How often a change began to wait for room, a second at the most each time.
 pub const STALLS: usize = 40;
 /// The longest wait for room, nanoseconds.
@@ -36,6 +40,3 @@ pub const HOME_TOUCHED_NS: usize = 54;
 /// Whether the kernel keeps pages of the files of the mount that there is: 1 no, 2 yes, 0 if an
 /// older version answered when it began.
 pub const MOUNT_PAGES: usize = 55;
-/// 1 from before memory acknowledges what has to survive the power until all of that is on the
-/// log's device.
-pub const RELIES_ON_POWER: usize = 39;
