@@ -2,10 +2,10 @@
 //! refused for, what a user may not look at.
 
 use crate::bound::Bound;
-use crate::fixture::{Fixture, NAME, NO_REGIONS, REGIONS, copy_program};
+use crate::fixture::{Fixture, NAME, asking, copy_program};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// The fixture's volume, and another one beside it, for which this is said instead.
 fn with_another(fixture: &Fixture, what: &str, with: &str) -> String {
@@ -127,13 +127,9 @@ fn as_nobody(fixture: &Fixture, words: &[&str]) -> String {
     if !program.exists() {
         copy_program(env!("CARGO_BIN_EXE_holdfast"), &program);
     }
-    let mut command = Command::new("setpriv");
+    let mut command = asking("setpriv", &fixture.config());
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program);
-    command
-        .env("HOLDFAST_CONFIG", fixture.config())
-        .env(REGIONS, NO_REGIONS)
-        .args(words)
-        .stdin(Stdio::null());
+    command.args(words).stdin(Stdio::null());
     let output = command.output().unwrap();
     String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
 }

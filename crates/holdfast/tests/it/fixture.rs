@@ -26,11 +26,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The longest that any test may take. Some wait for a disk, most take a second.
 const WATCH: Duration = Duration::from_secs(300);
 
-/// Says where the regions are that have no path: what other tests left is not seen.
-pub(crate) const REGIONS: &str = "HOLDFAST_TEST_REGIONS";
+/// Says where the regions are that have no path: what others on this machine left is not seen.
+const REGIONS: &str = "HOLDFAST_TEST_REGIONS";
 
 /// Where none are.
-pub(crate) const NO_REGIONS: &str = "/dev/shm/holdfast-test-no-regions";
+const NO_REGIONS: &str = "/dev/shm/holdfast-test-no-regions";
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -214,8 +214,7 @@ impl Fixture {
     }
 
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
-        command.env("HOLDFAST_CONFIG", self.config());
+        let mut command = asking(env!("CARGO_BIN_EXE_holdfast"), &self.config());
         command.env(REGIONS, self.regions());
         if let Some(run) = &self.run {
             command.env("HOLDFAST_TEST_BOOT", run);
@@ -307,9 +306,9 @@ impl Fixture {
     }
 
     /// [`Self::begin_to_serve`] behind another program.
-    pub(crate) fn begin_as(&mut self, mut command: Command) {
+    pub(crate) fn begin_as(&mut self, command: Command) {
         let log = fs::File::create(self.path("keeper.log")).unwrap();
-        self.keepers.push(command.arg("serve").stderr(log).spawn().unwrap());
+        self.start(command, log.into());
     }
 
     /// Whether the newest keeper has ended by itself; it is still to be reaped.
@@ -336,7 +335,7 @@ impl Fixture {
     pub(crate) fn serve_behind(&mut self, program: &str, arguments: &[&str]) {
         let mut command = Command::new(program);
         command.args(arguments).arg(env!("CARGO_BIN_EXE_holdfast"));
-        command.env("HOLDFAST_CONFIG", self.config()).env(REGIONS, self.regions());
+        command.env("HOLDFAST_CONFIG", self.config());
         self.serve_as(command);
     }
 
@@ -346,16 +345,20 @@ impl Fixture {
     }
 
     /// [`Self::serve_as`] with what the keeper says going there.
-    pub(crate) fn serve_with_log(&mut self, mut command: Command, log: Stdio) {
-        self.keepers.push(command.arg("serve").stderr(log).spawn().unwrap());
+    pub(crate) fn serve_with_log(&mut self, command: Command, log: Stdio) {
+        self.start(command, log);
         self.wait_for_state("serving");
+    }
+
+    /// Starts a keeper, whoever wrote its command.
+    fn start(&mut self, mut command: Command, log: Stdio) {
+        command.env(REGIONS, self.regions()).arg("serve").stderr(log);
+        self.keepers.push(command.spawn().unwrap());
     }
 
     /// Starts a keeper and waits until this volume is served, whatever becomes of the others.
     pub(crate) fn serve_volume(&mut self, name: &str) {
-        let log = fs::File::create(self.path("keeper.log")).unwrap();
-        let mut command = self.command();
-        self.keepers.push(command.arg("serve").stderr(log).spawn().unwrap());
+        self.begin_to_serve();
         let is_served = || {
             let report = self.holdfast(&["status", "--json"]).out;
             let report: Value = serde_json::from_str(&report).unwrap_or_default();
@@ -559,6 +562,13 @@ fn is_stopped(pid: i32) -> bool {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let mut states = tasks.map(|task| fs::read_to_string(task.path().join("status")));
     states.all(|status| status.unwrap_or_default().contains("\nState:\tT"))
+}
+
+/// A command with this configuration, which sees nothing that others on this machine left.
+pub(crate) fn asking(program: impl AsRef<OsStr>, config: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("HOLDFAST_CONFIG", config).env(REGIONS, NO_REGIONS);
+    command
 }
 
 /// The number of a process; between the death of one and the start of the next there is none.

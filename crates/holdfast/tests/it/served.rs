@@ -1,7 +1,7 @@
 //! Logs that are served: the keeper, its server, upgrades, and clients that notice nothing.
 
 use crate::disks::SlowDisk;
-use crate::fixture::{NO_REGIONS, REGIONS, copy_program, kill, pid_that_comes, stop, wait_until};
+use crate::fixture::{asking, copy_program, kill, pid_that_comes, stop, wait_until};
 use holdfast_client::LogClient;
 use holdfast_log::{AppendError, CommitLog};
 use rustix::process::Signal;
@@ -70,8 +70,7 @@ impl Served {
     }
 
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
-        command.env("HOLDFAST_CONFIG", self.path("holdfast.toml")).env(REGIONS, NO_REGIONS);
+        let mut command = asking(env!("CARGO_BIN_EXE_holdfast"), &self.path("holdfast.toml"));
         if let Some(run) = &self.run {
             command.env("HOLDFAST_TEST_BOOT", run);
         }

@@ -1,7 +1,7 @@
 //! A keeper whose descriptors a service manager keeps. The test is the manager, and speaks to the
 //! keeper as systemd does.
 
-use crate::fixture::{Fixture, NAME, NO_REGIONS, REGIONS, kill, wait_until, way};
+use crate::fixture::{Fixture, NAME, kill, wait_until, way};
 use crate::nbd::Client;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -70,10 +70,7 @@ impl Manager {
         sendmsg(&ours, &[IoSlice::new(b"x")], &mut control, SendFlags::empty()).unwrap();
         let mut command = Command::new("/usr/bin/python3");
         command.args(["-c", include_str!("activate.py"), env!("CARGO_BIN_EXE_holdfast")]);
-        command
-            .stdin(OwnedFd::from(theirs))
-            .env("HOLDFAST_CONFIG", fixture.config())
-            .env(REGIONS, NO_REGIONS);
+        command.stdin(OwnedFd::from(theirs)).env("HOLDFAST_CONFIG", fixture.config());
         command.env("NOTIFY_SOCKET", &self.socket).env("LISTEN_FDS", kept.len().to_string());
         command.env("LISTEN_FDNAMES", kept.keys().cloned().collect::<Vec<_>>().join(":"));
         drop(kept);

@@ -3,7 +3,7 @@
 //! They come back by themselves, and whoever dies meanwhile is replaced; where somebody else has
 //! the name that is told, with what to do.
 
-use crate::fixture::{Fixture, NAME, NO_REGIONS, REGIONS, kill, wait_until, way};
+use crate::fixture::{Fixture, NAME, kill, wait_until, way};
 use crate::seeds::{Random, for_seeds};
 use rustix::process::Signal;
 use std::fs::{self, Permissions};
@@ -101,7 +101,7 @@ fn kept_under_another_name() -> Fixture {
     let program = fixture.path("anyhow");
     fs::copy(env!("CARGO_BIN_EXE_holdfast"), &program).unwrap();
     let mut command = Command::new(program);
-    command.env("HOLDFAST_CONFIG", fixture.config()).env(REGIONS, NO_REGIONS);
+    command.env("HOLDFAST_CONFIG", fixture.config());
     fixture.serve_as(command);
     fs::write(fixture.mount().join("f"), "x").unwrap();
     fixture

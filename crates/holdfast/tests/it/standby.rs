@@ -2,7 +2,7 @@
 //! mount and its sockets; what hosts share (home, log, memory, terms) is one and the same for all.
 //! Two machines differ from that in one thing: no lock of the kernel's stands between them.
 
-use crate::fixture::{Ended, Fixture, NAME, NO_REGIONS, REGIONS, kill, wait_until, way};
+use crate::fixture::{Ended, Fixture, NAME, asking, kill, wait_until, way};
 use holdfast_memory::{Medium, Region};
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::Signal;
@@ -107,9 +107,7 @@ impl Host {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
-        command.env("HOLDFAST_CONFIG", self.folder.join("holdfast.toml")).env(REGIONS, NO_REGIONS);
-        command
+        asking(env!("CARGO_BIN_EXE_holdfast"), &self.folder.join("holdfast.toml"))
     }
 
     fn holdfast(&self, arguments: &[&str]) -> Ended {

@@ -1,7 +1,7 @@
 //! Front ends that are replaced while programs use what they serve.
 
 use crate::disk_users::{HasFrontEnd, Machine};
-use crate::fixture::{Fixture, NAME, NO_REGIONS, REGIONS, copy_program, wait_until};
+use crate::fixture::{Fixture, NAME, copy_program, wait_until};
 use crate::load::Load;
 use crate::nbd::Served;
 use std::fs;
@@ -129,7 +129,7 @@ fn an_upgrade_runs_the_program_that_stands_where_the_keepers_came_from() {
     let (program, old) = (fixture.path("hf"), fixture.path("hf.old"));
     copy_program(env!("CARGO_BIN_EXE_holdfast"), &program);
     let mut keeper = std::process::Command::new(&program);
-    keeper.env("HOLDFAST_CONFIG", fixture.config()).env(REGIONS, NO_REGIONS);
+    keeper.env("HOLDFAST_CONFIG", fixture.config());
     fixture.serve_as(keeper);
     fs::rename(&program, &old).unwrap();
     copy_program(&old, &program);
