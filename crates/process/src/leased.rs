@@ -24,8 +24,9 @@ pub(super) struct Leased {
     page: Page,
     /// The directory of its log.
     files: Arc<dyn Files>,
-    /// What is to be in place before memory acknowledges is. It orders nothing: who acknowledges
-    /// asks the page after it, and that is what takes a lease back.
+    /// What is to be in place before memory acknowledges is, and whoever reads this sees it there:
+    /// set with release, read with acquire. It takes no lease back: who acknowledges asks the page
+    /// after it, and that does.
     is_ready: AtomicBool,
     /// What acknowledgements mean while it is held.
     held: Verdict,
@@ -37,7 +38,7 @@ pub(super) struct Leased {
 
 impl Lease for Leased {
     fn is_held(&self) -> bool {
-        self.is_ready.load(Ordering::Relaxed) && self.page.is_held()
+        self.is_ready.load(Ordering::Acquire) && self.page.is_held()
     }
 
     fn is_hurried(&self) -> bool {
@@ -110,16 +111,15 @@ impl Leased {
             log.commit(log.marks().tail)?;
             if note(&*self.files, &self.held) {
                 relies(log, true);
-                self.is_ready.store(true, Ordering::Relaxed);
+                self.is_ready.store(true, Ordering::Release);
             }
         }
         Ok(())
     }
 }
 
-/// Says in memory itself whether what it acknowledges, or has alone, has to survive the power. The
-/// order of the two is that of this thread; who reads it looks after this process has died, or has
-/// told that it gave its lease up.
+/// Says in memory itself whether what it acknowledges, or has alone, has to survive the power. Who
+/// reads it looks after this process has died, or has told that it gave its lease up.
 fn relies(log: &Log, is_so: bool) {
     let said = log.set_word(words::RELIES_ON_POWER, u64::from(is_so));
     said.expect("a log in this process has its words in its own memory");
