@@ -331,7 +331,7 @@ impl Log {
         let called = progress.called();
         self.moved.tell(&progress);
         drop(progress);
-        called.iter().for_each(|waiter| waiter.call());
+        called.wake();
     }
 
     /// Writes from the ring, through to the device.

@@ -11,13 +11,21 @@ use holdfast_core::Lsn;
 use holdfast_core::drain::Drain;
 
 use crate::append::rate::Rate;
-use crate::append::waiters::{Waiter, Waiters};
+use crate::append::waiters::{Waiter, Waiters, call_on};
 use crate::error::CommitError;
 use crate::segments::parity::Stripes;
 
 /// Who were answered together come back together, nearly. Up to so many are waited for, because
 /// fewer take off without half of the others; more fill one flight while another is under way.
 const CROWD_MAX: usize = 7;
+
+/// Who is to be woken.
+pub(crate) struct Called {
+    /// Everybody whose answer is there.
+    answered: Vec<Arc<Waiter>>,
+    /// Who is to fly next.
+    next: Option<Arc<Waiter>>,
+}
 
 /// What those who wait and those who drain share.
 pub(crate) struct Progress {
@@ -82,15 +90,27 @@ impl Progress {
         (1..=CROWD_MAX).contains(&self.crowd)
     }
 
-    /// Who is to be woken: everybody whose answer is there, and one who is to fly next.
-    pub(crate) fn called(&mut self) -> Vec<Arc<Waiter>> {
-        let answered = if self.poison.is_some() { Lsn(u64::MAX) } else { self.drain.durable() };
-        let mut called = self.waiters.take_upto(answered);
-        self.crowd = called.len();
-        if self.has_room() {
-            called.extend(self.waiters.take_above(self.drain.assigned()));
+    /// Takes those who are to be woken.
+    pub(crate) fn called(&mut self) -> Called {
+        let upto = if self.poison.is_some() { Lsn(u64::MAX) } else { self.drain.durable() };
+        let answered = self.waiters.take_upto(upto);
+        self.crowd = answered.len();
+        let assigned = self.drain.assigned();
+        let next = self.has_room().then(|| self.waiters.take_above(assigned)).flatten();
+        Called { answered, next }
+    }
+}
+
+impl Called {
+    /// Wakes them. A few are soonest together again if one wakes them all; those of a crowd wake
+    /// each other, behind who flies next.
+    pub(crate) fn wake(self) {
+        if self.answered.len() <= CROWD_MAX {
+            self.answered.iter().chain(&self.next).for_each(|waiter| waiter.call());
+        } else {
+            self.next.iter().for_each(|waiter| waiter.call());
+            call_on(&self.answered);
         }
-        called
     }
 }
 

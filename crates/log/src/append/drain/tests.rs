@@ -132,6 +132,35 @@ fn count(log: &Arc<Log>) -> usize {
     count
 }
 
+fn wait_for_sleepers(log: &Log, count: usize) {
+    while log.progress().waiters.count() < count {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn one_flight_wakes_everybody_who_waits_for_it_however_many_they_are() {
+    let log = Arc::new(open(&new_log(2)));
+    for sleepers in 1..=40 {
+        // Nobody takes off by itself.
+        log.progress().gathering = true;
+        let (done, heard) = std::sync::mpsc::channel();
+        for _ in 0..sleepers {
+            let end = log.append(1, &[b"slept on"]).expect("there is room").end;
+            let (sleeper, done) = (Arc::clone(&log), done.clone());
+            std::thread::spawn(move || done.send(sleeper.commit(end)));
+        }
+        wait_for_sleepers(&log, sleepers);
+        log.progress().gathering = false;
+        log.drain().expect("a sound disk");
+        for woken in 0..sleepers {
+            let answer = heard.recv_timeout(Duration::from_secs(30));
+            let answer = answer.unwrap_or_else(|_| panic!("{woken} of {sleepers} are awake"));
+            answer.expect("a sound disk");
+        }
+    }
+}
+
 #[test]
 fn who_slept_while_another_gathered_is_woken_even_if_that_one_has_nothing_to_write() {
     let log = Arc::new(open(&new_log(1)));
@@ -142,9 +171,7 @@ fn who_slept_while_another_gathered_is_woken_even_if_that_one_has_nothing_to_wri
     let (done, heard) = std::sync::mpsc::channel();
     let sleeper = Arc::clone(&log);
     std::thread::spawn(move || done.send(sleeper.commit(end)));
-    while log.progress().waiters.is_empty() {
-        std::thread::yield_now();
-    }
+    wait_for_sleepers(&log, 1);
     let mut progress = log.progress();
     progress.gathering = false;
     log.lead(progress, gathered).expect("a sound disk");
