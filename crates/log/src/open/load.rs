@@ -37,8 +37,9 @@ pub(crate) fn load_table(files: &dyn Files, access: Access) -> Result<Table, Ope
 }
 
 /// Fails if a file has not its length, or if one is missing that may have had something. A file is
-/// used when the one before is full: where the log ends before that, there was nothing, and who
-/// wants to use the file makes it again.
+/// used when the one before is full: where the log ends in front of that one, there was nothing,
+/// and who wants to use the file makes it again. Where it ends in that one, a frame may be damaged
+/// that looks like an end, and only what is missing would tell.
 pub(crate) fn refuse_needed(table: &mut Table) -> Result<(), OpenError> {
     let absent = table.slots.iter().find(|slot| slot.segment.is_absent());
     let Some(number) = absent.map(|slot| slot.entry.number) else { return refuse_absent(table) };
@@ -50,7 +51,7 @@ pub(crate) fn refuse_needed(table: &mut Table) -> Result<(), OpenError> {
     refuse_absent(table)
 }
 
-/// Whether the log ends before the end of the segment in front of this one.
+/// Whether the log ends in front of the segment before this one.
 fn ends_before(table: &Table, number: u64) -> Result<bool, OpenError> {
     let geometry = segments_alone(&table.catalogue);
     let mut reader = SpanReader::salvaging(table, geometry);
@@ -58,7 +59,7 @@ fn ends_before(table: &Table, number: u64) -> Result<bool, OpenError> {
     let start = tail_start(&table.catalogue, geometry);
     let found = scan(&mut reader, &sealer, start, OnDamage::Stop, &mut |_| Ok(()))?;
     match found.verdict {
-        End::Clean { end } | End::Torn { end } => Ok(end < geometry.segment_start(number)),
+        End::Clean { end } | End::Torn { end } => Ok(geometry.segment_of(end) + 1 < number),
         End::Corrupt { .. } => Ok(false),
     }
 }

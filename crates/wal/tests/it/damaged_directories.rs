@@ -9,7 +9,9 @@ use holdfast_io::fake::{FakeFiles, Mood, Random};
 use holdfast_io::{Files, OpenHow};
 use holdfast_wal::{FileFault, Lsn, OpenError, ReplayError, repair_at, verify_at};
 
-use crate::support::{WorkLog, bytes_of, factor, new_log, open, place, put_bytes, records, works};
+use crate::support::{
+    SMALL, WorkLog, bytes_of, factor, new_log, open, place, put_bytes, records, works,
+};
 
 /// Damaged directories for each log.
 const PER_LOG: u64 = 100;
@@ -229,6 +231,52 @@ fn every_file_of_a_directory_can_be_damaged_and_the_log_is_right_or_refused_by_n
     println!("damages at once, outcome, directories: {outcomes:?}");
     println!("{kept} repaired, {lost} not to be repaired, none wrong, no panic");
     assert!(outcomes.len() >= 4 && kept > 10 * lost);
+}
+
+/// A log that nobody closed, and that has just begun another segment; and the name of that.
+fn victim_behind_a_border(seed: u64) -> (Victim, String) {
+    let mut random = Random::new(seed);
+    let (files, log) = new_log(seed);
+    let number = 1 + random.below(3);
+    let border = Lsn(number * SMALL.segment_bytes);
+    let mut records = 0;
+    while append(&log, records, 1)[0] <= border {
+        records += 1;
+    }
+    let more = 1 + random.below(4) as u32;
+    append(&log, records, more);
+    records += more;
+    let files = copy(&files);
+    drop(log);
+    let entries = files.read_dir("".as_ref()).unwrap().into_iter();
+    let names = entries.map(|entry| String::from_utf8(entry.name).unwrap()).collect();
+    let (older, checkpoint, covered) = (FakeFiles::new(seed), Lsn(0), records - 1);
+    let victim =
+        Victim { older, files, checkpoint, below: 0, records, covered, closed: false, names };
+    (victim, format!("segment-{number:08}"))
+}
+
+/// No seal says where this log ends: a damaged frame with nothing behind it looks like an end, so
+/// what is behind it has to be there.
+fn lacks_a_segment_behind_a_damaged_bit(seed: u64) {
+    let (victim, last) = victim_behind_a_border(seed);
+    let mut random = Random::new(seed);
+    let names: Vec<_> = victim.names.iter().filter(|it| it.starts_with("segment-")).collect();
+    for number in 0..PER_LOG {
+        let hit = names[random.below(names.len() as u64) as usize];
+        let bits = 8 * victim.files.metadata(hit.as_ref()).unwrap().size_bytes;
+        // The last frames of a segment most of all.
+        let bit = bits - 1 - random.below(bits >> (number % 8));
+        let damages = [Damage::Missing(last.clone()), Damage::Flipped(hit.clone(), bit)];
+        let image = copy(&victim.files);
+        damages.iter().for_each(|damage| victim.strike(&image, damage));
+        victim.judge(&image).unwrap_or_else(|why| panic!("{why}: {}", Told(seed, &damages)));
+    }
+}
+
+#[test]
+fn every_file_behind_a_damaged_bit_is_missed_if_it_may_have_had_something() {
+    seeds().for_each(lacks_a_segment_behind_a_damaged_bit);
 }
 
 #[test]
