@@ -69,6 +69,20 @@ impl Archive {
         lost.map_or(Ok(archive), |lost| Err(missing(lost)))
     }
 
+    /// [`Archive::look`] as far as no run is lost, and the first stretch that is.
+    ///
+    /// # Errors
+    /// See [`OpenArchiveError`].
+    pub(crate) fn look_upto_gap(
+        files: &dyn Files,
+        tag: Tag,
+    ) -> Result<(Archive, Option<RunSpan>), OpenArchiveError> {
+        let Archive(runs) = Archive::of(files, &spans(files)?, tag)?;
+        let there = runs.iter().take_while(|run| !run.is_lost()).cloned().collect();
+        let gap = runs.iter().find(|run| run.is_lost()).map(|run| run.span());
+        Ok((Archive(there), gap))
+    }
+
     /// The archive that the runs with these spans make, as far as they are valid.
     fn of(files: &dyn Files, spans: &[RunSpan], tag: Tag) -> Result<Archive, OpenArchiveError> {
         let mut valid = Vec::new();

@@ -71,11 +71,19 @@ pub fn foresee_restore(
     at: At,
     tag: Tag,
 ) -> Result<(Archive, Option<Manifest>, Moment), RestoreError> {
-    let archive = Archive::look(&*from.archive, tag)?;
+    let (archive, gap) = Archive::look_upto_gap(&*from.archive, tag)?;
     let manifest = Manifest::read(&*from.store, tag)?;
     // With all records since the first one nobody needs the pages; with those, what is behind them.
     let manifest = manifest.filter(|_| archive.begin() > Some(Rsn::FIRST));
-    let moment = at.moment(&archive, manifest.map_or(Rsn::FIRST, |manifest| manifest.newest))?;
+    let moment = at.moment(&archive, manifest.map_or(Rsn::FIRST, |manifest| manifest.newest));
+    let moment = match (moment, gap) {
+        (moment, None) => moment?,
+        (Ok(moment), Some(_)) if at != At::End => moment,
+        // What was asked for is behind the gap, or may be.
+        (_, Some(RunSpan { begin: from, end: to, .. })) => {
+            return Err(OpenArchiveError::MissingRun { from, to }.into());
+        }
+    };
     let needed = manifest.map_or(Rsn::FIRST, |manifest| manifest.begin);
     match archive.begin() {
         Some(to) if to > needed => Err(OpenArchiveError::MissingRun { from: needed, to }.into()),

@@ -4,7 +4,7 @@
 //! Never: takes a latch or a lock.
 
 use holdfast_log::Marks;
-use holdfast_pages::{FaultKind, Rsn};
+use holdfast_pages::{Archive, FaultKind, Rsn};
 
 use crate::face::services::Work;
 
@@ -35,8 +35,11 @@ pub struct Stat {
     /// Runs that those are in.
     pub archive_runs: u64,
     /// The store can be made again as it was at any moment from this place on, once the archive has
-    /// that.
+    /// that,
     pub kept_from: Rsn,
+    /// and up to this one, if runs are lost behind it. That is not behind `kept_from` where there is
+    /// no such moment.
+    pub kept_upto: Option<Rsn>,
     /// Transactions that are not rolled back yet, and that nobody runs any more.
     pub losers: usize,
     /// Snapshots that are not over.
@@ -56,6 +59,25 @@ pub struct Stat {
     pub is_restoring: bool,
 }
 
+/// The moments that an archive has.
+struct Kept {
+    from: Rsn,
+    upto: Option<Rsn>,
+}
+
+impl Kept {
+    fn of(archive: &Archive) -> Kept {
+        let begin = archive.begin().unwrap_or(Rsn::FIRST);
+        let gap = archive.lost().next().map(|lost| lost.begin);
+        let there = archive.runs().iter().take_while(|run| gap != Some(run.span().begin));
+        let trimmed = there.filter(|run| run.is_trimmed()).last().map(|run| run.span().end);
+        // Every moment is made from the first record on.
+        let is_beginning_lost = begin > Rsn::FIRST;
+        let upto = if is_beginning_lost { Some(Rsn::FIRST) } else { gap };
+        Kept { from: trimmed.unwrap_or(begin), upto }
+    }
+}
+
 impl Stat {
     pub(crate) fn of(work: &Work) -> Stat {
         let Work { engine, log } = work;
@@ -64,7 +86,7 @@ impl Stat {
         let (next_page, free) = engine.numbers.unused();
         let archive = pages.runs();
         let runs = archive.runs();
-        let trimmed = runs.iter().rfind(|run| run.is_trimmed()).map(|run| run.span().end);
+        let kept = Kept::of(&archive);
         Stat {
             cleaned: pages.cleaned(),
             archived: pages.archived(),
@@ -78,7 +100,8 @@ impl Stat {
             merged_nodes: engine.numbers.merged(),
             archive_bytes: runs.iter().map(|run| run.bytes()).sum(),
             archive_runs: runs.len() as u64,
-            kept_from: trimmed.or(archive.begin()).unwrap_or(Rsn::FIRST),
+            kept_from: kept.from,
+            kept_upto: kept.upto,
             losers: engine.losers.slots().len(),
             snapshots: engine.formers.snapshots(),
             snapshot_bytes: engine.formers.bytes(),

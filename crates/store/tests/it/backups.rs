@@ -7,7 +7,7 @@ use holdfast_io::Files;
 use holdfast_io::fake::{FakeFiles, Mood};
 use holdfast_store::Durability::{Disk, Memory};
 use holdfast_store::{
-    At, BackUpError, Direction, OpenError, Progress, RestoreError, Store, Tree, restore_at,
+    At, BackUpError, Direction, OpenError, Progress, RestoreError, Rsn, Store, Tree, restore_at,
 };
 
 use crate::model::Contents;
@@ -232,4 +232,56 @@ fn a_store_made_from_a_backup_alone_is_backed_up_restored_and_closed_like_any_ot
             from = files;
         }
     }
+}
+
+/// A store of some lives, closed after each; what it had then, and where its records ended.
+fn lives(files: &FakeFiles) -> Vec<(Contents, Rsn)> {
+    let live = |life: u8| {
+        let (store, _) = open(files);
+        let tree = store.tree("keys").expect("a tree");
+        (0..40).for_each(|key| put(&store, &tree, key, life));
+        let (had, end) = (contents(&store), store.stat().next);
+        store.close().expect("a device");
+        (had, end)
+    };
+    (1..6).map(live).collect()
+}
+
+fn begin_of_run(name: &str) -> Rsn {
+    let begin = name.rsplit('-').nth(1).and_then(|it| u64::from_str_radix(it, 16).ok());
+    Rsn(begin.expect("runs are named after their records"))
+}
+
+#[test]
+fn moments_before_a_run_that_is_missing_are_there_and_those_behind_it_are_refused() {
+    let files = machine(1);
+    let lives = lives(&files);
+    let archive = files.below(Path::new("archive")).expect("it is there");
+    let runs = archive.read_dir(Path::new("")).expect("it is there");
+    let runs: Vec<_> =
+        runs.iter().map(|entry| String::from_utf8_lossy(&entry.name).into_owned()).collect();
+    let newest = runs.iter().map(|run| begin_of_run(run)).max().expect("there are runs");
+    let (mut made, mut refused) = (0, 0);
+    for run in &runs {
+        let (path, begin) = (Path::new("archive").join(run), begin_of_run(run));
+        let lacking = cut(&files);
+        lacking.remove_file(&path).expect("it is there");
+        for (had, end) in &lives {
+            let to = machine(2);
+            let restored =
+                restore_at(&place(&lacking), At::Rsn(*end), &place(&to), &config(), &mut |_| ());
+            match restored {
+                Ok(_) if *end <= begin => made += 1,
+                Err(RestoreError::Pages(_)) if *end > begin => refused += 1,
+                other => panic!("{other:?} at {end} without {run}"),
+            }
+            if *end <= begin {
+                assert_eq!(contents(&open(&to).0), *had, "at {end} without {run}");
+            }
+        }
+        // What the newest one had may be in the log still.
+        let told = open(&lacking).0.stat().kept_upto;
+        assert!(told == Some(begin) || told.is_none() && begin == newest, "{told:?} without {run}");
+    }
+    assert!(made >= 4 && refused >= 4, "{made} made, {refused} refused");
 }

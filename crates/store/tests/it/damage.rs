@@ -318,25 +318,24 @@ fn is_through(stat: &Stat, end: Rsn) -> bool {
     stat.archived >= end && stat.cleaned == stat.archived
 }
 
-/// Uses a damaged store, closes it, and uses it again.
+/// Uses a damaged store, closes it, and uses it again. `truth` is what it should have then.
 fn examine(
     files: &FakeFiles,
-    truth: &Contents,
+    truth: &mut Contents,
     seed: u64,
     random: &mut Random,
 ) -> Result<Outcome, String> {
-    let mut truth = truth.clone();
     let store = match Store::open_at(place(files), &config_of(seed)) {
         Ok((store, _)) => store,
         Err(_) => return Ok(Outcome::Refused),
     };
-    let mut whole = ask(&store, &truth, "at first")?;
+    let mut whole = ask(&store, truth, "at first")?;
     let faults = store.verify(&mut |_| ()).map_err(|error| format!("verify: {error:?}"))?.faults;
     if !whole && faults.is_empty() {
         return Err("verify does not say what is wrong".to_owned());
     }
-    change(&store, &mut truth, random)?;
-    whole &= ask(&store, &truth, "changed")?;
+    change(&store, truth, random)?;
+    whole &= ask(&store, truth, "changed")?;
     let end = store.stat().stable;
     let mut refused = settle(&store, &Service::ALL);
     // A transaction that had not ended may have changed a page that cannot be had any more.
@@ -344,11 +343,11 @@ fn examine(
     if !refused.is_empty() {
         return Err(format!("what is left to do is never done: {refused:?}"));
     }
-    whole &= ask(&store, &truth, "settled")?;
+    whole &= ask(&store, truth, "settled")?;
     store.close().map_err(|error| format!("the close: {error:?}"))?;
     let again = Store::open_at(place(files), &config_of(seed));
     let (store, _) = again.map_err(|error| format!("the next open: {error:?}"))?;
-    whole &= ask(&store, &truth, "opened again")?;
+    whole &= ask(&store, truth, "opened again")?;
     settle(&store, &Service::ALL);
     if !is_through(&store.stat(), end) {
         return Err(format!("it is not archived and clean: {:?}", store.stat()));
@@ -379,7 +378,16 @@ fn class_of((path, kind): &Damage) -> String {
 fn strike(ground: &Ground, damage: &[Damage], seed: u64) -> Option<Result<Outcome, String>> {
     let mut random = Random::new(seed);
     let files = ground.damaged(damage, &mut random)?;
-    Some(match try_to(&files, &ground.truth, seed, &mut random) {
+    let mut truth = ground.truth.clone();
+    let examined = try_to(&files, &mut truth, seed, &mut random);
+    let examined = examined.and_then(|outcome| {
+        let are_runs = damage.iter().all(|(path, kind)| is_no_log(path) && *kind == Kinds::Missing);
+        if outcome != Outcome::Refused && are_runs {
+            put_back(ground, &files, &truth, seed)?;
+        }
+        Ok(outcome)
+    });
+    Some(match examined {
         Ok(Outcome::Refused) if !may_close(damage) => {
             let error = Store::open_at(place(&files), &config_of(seed)).err();
             Err(format!("it does not open: {error:?}"))
@@ -388,10 +396,41 @@ fn strike(ground: &Ground, damage: &[Damage], seed: u64) -> Option<Result<Outcom
     })
 }
 
+fn is_no_log(path: &Path) -> bool {
+    ["archive", "pages", "versions"].iter().any(|it| path.starts_with(it))
+}
+
+/// Puts the runs there again that were missing: then nothing is, whatever became of the store
+/// meanwhile. What was in no run yet is another matter: it goes with the newest one, if a base is
+/// further than that was.
+fn put_back(ground: &Ground, files: &FakeFiles, truth: &Contents, seed: u64) -> Result<(), String> {
+    let runs = ground.now.iter().filter(|(path, _)| path.starts_with("archive"));
+    for (path, bytes) in runs.clone() {
+        if files.metadata(path).is_err() {
+            put(files, path, bytes);
+        }
+    }
+    let opened = Store::open_at(place(files), &config_of(seed));
+    let (store, _) = opened.map_err(|error| format!("with its runs again: {error:?}"))?;
+    if ask(&store, truth, "with its runs again")? {
+        return Ok(());
+    }
+    let newest = runs.filter_map(|(path, _)| end_of_run(path)).max();
+    let lost = store.stat().lost_records;
+    match lost.iter().any(|(from, _)| Some(from.get()) >= newest) {
+        true => Ok(()),
+        false => Err(format!("with its runs again it lacks {lost:?}")),
+    }
+}
+
+fn end_of_run(path: &Path) -> Option<u64> {
+    u64::from_str_radix(path.to_str()?.rsplit('-').next()?, 16).ok()
+}
+
 /// Examines a store. A panic is wrong, too.
 fn try_to(
     files: &FakeFiles,
-    truth: &Contents,
+    truth: &mut Contents,
     seed: u64,
     random: &mut Random,
 ) -> Result<Outcome, String> {
@@ -439,8 +478,17 @@ fn two_at_a_time(seed: u64) -> u64 {
 }
 
 /// Files that go with parts of the archive, if any do.
-const WITH_RUNS: [&str; 8] =
-    ["", "", "pages", "versions", "base-0", "base-1", "closed", "log/catalogue.copy"];
+const WITH_RUNS: [&[&str]; 9] = [
+    &[],
+    &[],
+    &["pages"],
+    &["versions"],
+    &["pages", "versions"],
+    &["base-0"],
+    &["base-1"],
+    &["closed"],
+    &["log/catalogue.copy"],
+];
 
 /// Runs of the archive that are missing together: all, the newest, the oldest, or any.
 fn some_runs(ground: &Ground, random: &mut Random) -> Vec<PathBuf> {
@@ -462,8 +510,10 @@ fn runs_missing(seed: u64) -> u64 {
     let (ground, mut random) = (Ground::of(seed), Random::new(seed));
     let mut any = || {
         let mut gone = some_runs(&ground, &mut random);
-        let with = Path::new(pick(&WITH_RUNS, &mut random).expect("there are some"));
-        gone.extend(ground.now.keys().find(|path| *path == with).cloned());
+        let with = pick(&WITH_RUNS, &mut random).expect("there are some");
+        gone.extend(
+            ground.now.keys().filter(|path| with.contains(&&*path.to_string_lossy())).cloned(),
+        );
         gone.into_iter().map(|path| (path, Kinds::Missing)).collect()
     };
     let all: Vec<_> = (0..LOSSES).map(|_| any()).collect();
@@ -512,7 +562,7 @@ fn older_together(seed: u64) -> u64 {
     let (mut counts, mut wrong, mut done) = (Counts::new(), Vec::new(), 0);
     let mut strike = |what: String, life: usize, files: &FakeFiles, truth: &Contents| {
         done += 1;
-        match try_to(files, truth, seed, &mut Random::new(seed)) {
+        match try_to(files, &mut truth.clone(), seed, &mut Random::new(seed)) {
             Ok(outcome) => *counts.entry((what, outcome)).or_default() += 1,
             Err(why) => wrong.push(format!("{what} of life {life}: {why}")),
         }

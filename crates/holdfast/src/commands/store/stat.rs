@@ -87,18 +87,27 @@ fn text(Shown { trees, stat, statistics, losers, files, served_log }: &Shown) ->
         "trees     {}\n\
          records   up to {next}; archived up to {archived}, in pages up to {cleaned}\n\
          unended   {losers} transactions, when it was opened\nlog       {log}\n\
-         archive   {archive} in {} runs, with every moment from {} on\n\
+         archive   {archive} in {} runs, with {}\n\
          pages     {}, {} of them free; {pages} on the disk\n\
          put off   {} not archived, {} of records not in pages, {} not merged{lost}",
         trees.join(", "),
         files.runs,
-        stat.kept_from,
+        moments(stat),
         stat.pages,
         stat.free_pages,
         rounded(statistics.unarchived_log_bytes),
         rounded(statistics.uncleaned_bytes),
         rounded(statistics.merge_debt_bytes),
     )
+}
+
+/// Which moments the store can be made again as of, for people.
+pub(super) fn moments(stat: &Stat) -> String {
+    match (stat.kept_from, stat.kept_upto) {
+        (from, None) => format!("every moment from {from} on"),
+        (from, Some(upto)) if from < upto => format!("every moment from {from} to {upto}"),
+        _ => "no moment, since runs are missing".to_owned(),
+    }
 }
 
 fn json(Shown { trees, stat, statistics, losers, files, served_log }: &Shown) -> Value {
@@ -113,6 +122,7 @@ fn json(Shown { trees, stat, statistics, losers, files, served_log }: &Shown) ->
         "pages": stat.pages,
         "free_pages": stat.free_pages,
         "kept_from_rsn": stat.kept_from.get(),
+        "kept_upto_rsn": stat.kept_upto.map(Rsn::get),
         "lost_records": lost,
         "restoring": stat.is_restoring,
         "served_log": served_log,

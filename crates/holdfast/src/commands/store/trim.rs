@@ -4,11 +4,12 @@
 //! Never: leaves out what the page file lacks.
 
 use super::door::Door;
+use super::stat::moments;
 use crate::cli::store::StoreArgs;
 use crate::output::Output;
 use holdfast_config::problem::Outcome;
 use holdfast_config::sizes::rounded;
-use holdfast_store::{Config, Keep};
+use holdfast_store::{Config, Keep, Rsn};
 use serde_json::json;
 
 /// Leaves out of the archive what is not to be kept.
@@ -20,16 +21,18 @@ pub(super) fn trim(door: Door<'_>, store: &StoreArgs, keep: Keep, output: Output
     let trimmed = opened.store.trim().map_err(|error| opened.failed(&error))?;
     let stat = opened.store.stat();
     opened.close()?;
-    let (bytes, from) = (stat.archive_bytes, stat.kept_from);
+    let bytes = stat.archive_bytes;
     let text = format!(
-        "{} less; the archive has {}, and moments from {from} on",
+        "{} less; the archive has {}, and {}",
         rounded(trimmed),
-        rounded(bytes)
+        rounded(bytes),
+        moments(&stat)
     );
     let told = json!({
         "trimmed_bytes": trimmed,
         "archive_bytes": bytes,
-        "kept_from_rsn": from.get(),
+        "kept_from_rsn": stat.kept_from.get(),
+        "kept_upto_rsn": stat.kept_upto.map(Rsn::get),
     });
     output.result(&told, &text);
     Ok(())

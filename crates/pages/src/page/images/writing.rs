@@ -108,12 +108,9 @@ fn find(
         if *rsn < passed {
             // A newer record of it may be lost.
             *rsn = UNTOLD;
-        } else if *rsn == Rsn::NONE
-            && archive.begin() > Some(Rsn::FIRST)
-            && pages.read(page, &mut image).is_ok()
-        {
-            // Its records are older than the archive.
-            *rsn = image.rsn();
+        } else if *rsn == Rsn::NONE && archive.begin() > Some(Rsn::FIRST) {
+            // Its records, if it has any, are older than the archive.
+            *rsn = pages.read(page, &mut image).map_or(UNTOLD, |()| image.rsn());
         }
     }
 }
