@@ -6,6 +6,8 @@
 //! [`FakeFiles`] is a disk with a page cache above it. What no sync has covered may be lost, kept,
 //! or torn when the power is cut; what a sync has covered is always there, unless a [`Fault`] says
 //! otherwise.
+//!
+//! [`Forked`] is no model: a process cannot be given a child but by having one.
 
 mod calls;
 mod clock;
@@ -14,6 +16,7 @@ mod crash;
 mod entropy;
 mod faults;
 mod files;
+mod forked;
 mod inode;
 mod labels;
 mod limits;
@@ -31,6 +34,7 @@ pub use clock::FakeClock;
 pub use entropy::FakeEntropy;
 pub use faults::{EINTR, EIO, ENOSPC, Effect, Fault, Operation};
 pub use files::{FakeFiles, is_power_cut};
+pub use forked::Forked;
 pub use inode::Hindrance;
 pub use limits::FakeLimits;
 pub use mood::{Mood, Sectors};

@@ -4,7 +4,8 @@
 //! one of the traits here, so that it can be done for real ([`real`]) or against a machine that
 //! tears, reorders, loses, corrupts and fails, all from one seed (`fake`).
 //! Paths from outside, which lie above what those traits see, go through [`private`]; what goes on
-//! of other processes, [`process`] knows. What strangers named is printed through [`Shown`], and
+//! of other processes, [`process`] knows, and [`Opener`] whether this one is who opened something.
+//! What strangers named is printed through [`Shown`], and
 //! what fails says its name through [`Named`]. What front ends ask of a disk is [`Blocks`], and of
 //! a file tree [`tree::Tree`].
 //! Never: knows what the bytes mean.
@@ -25,6 +26,7 @@ pub mod fake;
 mod files;
 mod named;
 mod one_file;
+mod opener;
 mod path;
 pub mod private;
 pub mod process;
@@ -41,4 +43,5 @@ pub use files::{
 };
 pub use named::{Named, errno, named, unnamed};
 pub use one_file::OneFile;
+pub use opener::Opener;
 pub use shown::Shown;

@@ -47,7 +47,7 @@ impl RealDevice {
     }
 
     fn zero_sectors(&self, how: FallocateFlags, offset: u64, bytes: u64) -> io::Result<()> {
-        match fallocate(&self.file.fd, how | FallocateFlags::KEEP_SIZE, offset, bytes) {
+        match fallocate(self.file.to_change()?, how | FallocateFlags::KEEP_SIZE, offset, bytes) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.write_zeros(offset, bytes),
             outcome => Ok(outcome?),
         }

@@ -3,7 +3,7 @@
 //! Promise: everything is resolved from a descriptor of the root taken once, so a file system
 //! mounted over the root later changes nothing; modes are set whatever the umask is; a path may be
 //! as long as its caller likes.
-//! Never: follows a symbolic link, at any place of a path, or enters another file system: a mount
+//! Never: changes anything in a process that was forked from the one that took it; follows a symbolic link, at any place of a path, or enters another file system: a mount
 //! below the root, or a subvolume, is `EXDEV`.
 
 use std::ffi::OsStr;
@@ -31,7 +31,7 @@ use super::stat::{node_type, permissions, space_of};
 use crate::path::{check, check_both};
 use crate::{
     Allocation, Change, DirEntry, Files, Held, InodeNumbers, Kind, Limits, Metadata, OpenFile,
-    OpenHow, Space,
+    OpenHow, Opener, Space,
 };
 
 /// Longest path that one system call takes, without the byte that ends it.
@@ -70,6 +70,7 @@ impl RealFiles {
         RealFiles {
             root: Arc::new(Root {
                 fd,
+                opener: Opener::this_process(),
                 device: OnceLock::new(),
                 encrypted: OnceLock::new(),
                 numbers: OnceLock::new(),
@@ -120,13 +121,15 @@ impl RealFiles {
         Ok(RealHeld { fd, root: self.root.clone(), is_root: path.as_os_str().is_empty() })
     }
 
-    /// Calls `act` with a descriptor of the directory that holds the last name of `path`, and that
-    /// name. Only the last name is left for `act` to resolve, so no link is followed on the way.
+    /// Calls `act`, which changes something, with a descriptor of the directory that holds the last
+    /// name of `path`, and that name. Only the last name is left for `act` to resolve, so no link is
+    /// followed on the way.
     fn at<T>(
         &self,
         path: &Path,
         act: impl FnOnce(BorrowedFd<'_>, &Path) -> rustix::io::Result<T>,
     ) -> io::Result<T> {
+        self.root.opener.check()?;
         check(path)?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let (Some(parent), Some(name)) = (parent, path.file_name()) else {
@@ -151,6 +154,7 @@ impl RealFiles {
 
     /// An empty file that was not there before.
     fn make_file(&self, path: &Path, mode: u32) -> io::Result<RealHeld> {
+        self.root.opener.check()?;
         let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         let fd = self.open_at(path, new, permissions(mode))?;
         Ok(RealHeld { fd, root: self.root.clone(), is_root: false })
@@ -202,6 +206,9 @@ const NEVER_GIVEN: &str = ".holdfast-never-given";
 
 impl Files for RealFiles {
     fn open(&self, path: &Path, how: OpenHow) -> io::Result<Arc<dyn OpenFile>> {
+        if how.write || how.create_mode.is_some() {
+            self.root.opener.check()?;
+        }
         let access = if how.write { OFlags::RDWR } else { OFlags::RDONLY };
         // Without NONBLOCK, opening a pipe by mistake would wait for its other end.
         let fd = self.open_or_create(path, how, access | OFlags::NONBLOCK)?;
@@ -302,11 +309,13 @@ impl Files for RealFiles {
     }
 
     fn sync_all(&self) -> io::Result<()> {
+        self.root.opener.check()?;
         Ok(syncfs(&self.root.fd)?)
     }
 
     fn note_came_home(&self, log_position: u64) -> io::Result<bool> {
         let Some(notes) = &self.root.notes else { return Ok(false) };
+        self.root.opener.check()?;
         notes.came_home(log_position).map(|()| true)
     }
 

@@ -21,7 +21,7 @@ use crate::OpenFile;
 /// `EISDIR` or `EINVAL` for anything else.
 pub fn file_from_fd(fd: OwnedFd) -> io::Result<Arc<dyn OpenFile>> {
     match FileType::from_raw_mode(fstat(&fd)?.st_mode) {
-        FileType::BlockDevice => Ok(Arc::new(RealDevice::new(RealFile { fd })?)),
+        FileType::BlockDevice => Ok(Arc::new(RealDevice::new(RealFile::of(fd))?)),
         _ => Ok(Arc::new(RealFile::new(fd, false)?)),
     }
 }

@@ -1,7 +1,7 @@
 //! One inode below a root, by a descriptor that only stands for it.
 //!
 //! Promise: whatever is done is done to that inode, whichever names lead to it by now.
-//! Never: opens it before somebody asks, so that one which is not the right one is left alone.
+//! Never: changes anything in a process that was forked from the one that took the root; opens it before somebody asks, so that one which is not the right one is left alone.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -102,6 +102,9 @@ impl Held for RealHeld {
     }
 
     fn open(&self, write: bool) -> io::Result<Arc<dyn OpenFile>> {
+        if write {
+            self.root.opener.check()?;
+        }
         // To open anything else may do something.
         match FileType::from_raw_mode(fstat(&self.fd)?.st_mode) {
             FileType::RegularFile => {}
@@ -120,6 +123,7 @@ impl Held for RealHeld {
     }
 
     fn change(&self, change: &Change) -> io::Result<()> {
+        self.root.opener.check()?;
         let itself = AtFlags::EMPTY_PATH;
         // The owner first: changing it clears the set-user-id bits that the mode may set.
         if let Some((uid, gid)) = owner(change) {
@@ -147,6 +151,7 @@ impl Held for RealHeld {
     }
 
     fn hand_no_project_down(&self) -> io::Result<()> {
+        self.root.opener.check()?;
         let fd = self.directory(OFlags::empty())?;
         let mut now = told(raw::get(&fd))?;
         if now.flags & raw::HANDS_PROJECT_DOWN == 0 {
@@ -182,6 +187,7 @@ impl Held for RealHeld {
     }
 
     fn sync_dir(&self) -> io::Result<()> {
+        self.root.opener.check()?;
         Ok(fsync(&self.directory(OFlags::empty())?)?)
     }
 
@@ -197,6 +203,7 @@ impl Held for RealHeld {
     }
 
     fn set_xattr(&self, name: &[u8], value: &[u8]) -> io::Result<()> {
+        self.root.opener.check()?;
         match self.kept().filter(|_| name == acl::ACCESS) {
             Some(kept) => self.set_root_list(kept, value),
             None => Ok(xattr::set(&self.through(), name, value)?),
@@ -204,6 +211,7 @@ impl Held for RealHeld {
     }
 
     fn remove_xattr(&self, name: &[u8]) -> io::Result<()> {
+        self.root.opener.check()?;
         Ok(xattr::remove(&self.through(), name)?)
     }
 }

@@ -69,7 +69,7 @@ pub(super) fn syncs_all(root: BorrowedFd<'_>) -> bool {
 /// What files below `root` do with room: tried out on a file that nobody else sees. One byte behind
 /// the end has nothing to lose. What is reserved is a block that the first write would take.
 pub(super) fn allocation_below(root: BorrowedFd<'_>) -> io::Result<Allocation> {
-    let file = RealFile { fd: scratch(root)? };
+    let file = RealFile::of(scratch(root)?);
     Ok(Allocation {
         reserves: is_known(file.reserve(0, 1))?,
         gives_back: is_known(file.punch(0, 1))?,

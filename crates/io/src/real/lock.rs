@@ -3,7 +3,8 @@
 //! Promise: of all openers on this machine, in one process or in several, one has the lock; the
 //! kernel drops it when its holder dies, however it dies. No other user comes near the lock of a
 //! directory that was made here.
-//! Never: writes into the directory, waits longer than its patience.
+//! Never: lets go of a lock, or of a directory, in a process that was forked from the one that has
+//! it; writes into the directory, waits longer than its patience.
 
 use std::fs::{DirBuilder, File, remove_dir};
 use std::io;
@@ -17,6 +18,8 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::Errno;
 
+use crate::Opener;
+
 /// A process that was just killed lets go of its descriptors last of all: how often and how long
 /// one waits for that, a fifth of a second in all.
 const TRIES: u32 = 40;
@@ -25,7 +28,10 @@ const TRY_AGAIN: Duration = Duration::from_millis(5);
 /// Directories that were made for what is to come to lie in them. Unless it is said that it does,
 /// they go again when this is dropped, as far as they are empty.
 #[derive(Debug, Default)]
-pub struct MadeDirectories(Mutex<Vec<PathBuf>>);
+pub struct MadeDirectories {
+    paths: Mutex<Vec<PathBuf>>,
+    opener: Opener,
+}
 
 impl MadeDirectories {
     /// Makes a directory for its owner alone, unless something is there. Its name is durable then.
@@ -52,7 +58,7 @@ impl MadeDirectories {
         let mut missing: Vec<PathBuf> =
             path.ancestors().take_while(is_missing).map(Path::to_owned).collect();
         missing.reverse();
-        MadeDirectories(Mutex::new(missing))
+        MadeDirectories { paths: Mutex::new(missing), opener: Opener::this_process() }
     }
 
     /// What they were made for lies there.
@@ -61,12 +67,15 @@ impl MadeDirectories {
     }
 
     fn paths(&self) -> MutexGuard<'_, Vec<PathBuf>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.paths.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for MadeDirectories {
     fn drop(&mut self) {
+        if !self.opener.is_here() {
+            return;
+        }
         for path in self.paths().drain(..).rev() {
             // One with something in it stays, and so does one that somebody else has put there.
             let _stays = remove_dir(path);
@@ -81,7 +90,10 @@ fn parent_of(path: &Path) -> &Path {
 
 /// The exclusive lock on a directory, held until dropped.
 #[derive(Debug)]
-pub struct DirectoryLock(OwnedFd);
+pub struct DirectoryLock {
+    fd: OwnedFd,
+    opener: Opener,
+}
 
 impl DirectoryLock {
     /// Takes the lock on `directory`, or `None` if somebody else has it.
@@ -90,9 +102,10 @@ impl DirectoryLock {
     /// The directory cannot be opened, or its file system knows no locks.
     pub fn take(directory: &Path) -> io::Result<Option<DirectoryLock>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let lock = DirectoryLock(open(directory, flags, Mode::empty())?);
+        let fd = open(directory, flags, Mode::empty())?;
+        let lock = DirectoryLock { fd, opener: Opener::this_process() };
         for _ in 0..TRIES {
-            match flock(&lock.0, FlockOperation::NonBlockingLockExclusive) {
+            match flock(&lock.fd, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Some(lock)),
                 Err(Errno::WOULDBLOCK) => sleep(TRY_AGAIN),
                 Err(error) => return Err(error.into()),
@@ -106,6 +119,9 @@ impl Drop for DirectoryLock {
     fn drop(&mut self) {
         // Closing is not enough: a child being started by another thread holds a copy of the
         // descriptor until it runs its own program. Should this fail, the close still follows.
-        let _ = flock(&self.0, FlockOperation::Unlock);
+        // A child that was forked to stay closes its copy, and leaves the lock to its parent.
+        if self.opener.is_here() {
+            let _ = flock(&self.fd, FlockOperation::Unlock);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! One open ordinary file, by positioned system calls.
 //!
 //! Promise: no shared file position, so any number of threads may use one file.
-//! Never: repeats a failed sync, whose second success would say nothing.
+//! Never: changes anything in a process that was forked from the one that opened it; repeats a failed sync, whose second success would say nothing.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,12 +15,13 @@ use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
 use super::file_systems::{allocation_of, room_unit_told, writes_in_place};
 use super::raw::extents_behind;
 use super::stat::{describe_open, owner, space_of, times};
-use crate::{Allocation, Change, Metadata, OpenFile, Seek, Space};
+use crate::{Allocation, Change, Metadata, OpenFile, Opener, Seek, Space};
 
 /// An ordinary file of this machine.
 #[derive(Debug)]
 pub(super) struct RealFile {
     pub(super) fd: OwnedFd,
+    opener: Opener,
 }
 
 impl RealFile {
@@ -34,7 +35,19 @@ impl RealFile {
         if direct {
             bypass_page_cache(&fd)?;
         }
-        Ok(RealFile { fd })
+        Ok(RealFile::of(fd))
+    }
+
+    /// Whatever it is.
+    pub(super) fn of(fd: OwnedFd) -> RealFile {
+        RealFile { fd, opener: Opener::this_process() }
+    }
+
+    /// The way to every change. A sync is one: of all that share an open file, the kernel tells one
+    /// that a write has failed.
+    pub(super) fn to_change(&self) -> io::Result<&OwnedFd> {
+        self.opener.check()?;
+        Ok(&self.fd)
     }
 }
 
@@ -54,19 +67,19 @@ impl OpenFile for RealFile {
     }
 
     fn write_at(&self, from: &[u8], offset: u64) -> io::Result<usize> {
-        Ok(pwrite(&self.fd, from, offset)?)
+        Ok(pwrite(self.to_change()?, from, offset)?)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        Ok(fdatasync(&self.fd)?)
+        Ok(fdatasync(self.to_change()?)?)
     }
 
     fn sync(&self) -> io::Result<()> {
-        Ok(fsync(&self.fd)?)
+        Ok(fsync(self.to_change()?)?)
     }
 
     fn write_through_at(&self, from: &[u8], offset: u64) -> io::Result<usize> {
-        match pwritev2(&self.fd, &[IoSlice::new(from)], offset, ReadWriteFlags::DSYNC) {
+        match pwritev2(self.to_change()?, &[IoSlice::new(from)], offset, ReadWriteFlags::DSYNC) {
             // This file system, or this kernel, has no such call.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
                 let bytes = self.write_at(from, offset)?;
@@ -78,21 +91,21 @@ impl OpenFile for RealFile {
     }
 
     fn set_len(&self, bytes: u64) -> io::Result<()> {
-        Ok(ftruncate(&self.fd, bytes)?)
+        Ok(ftruncate(self.to_change()?, bytes)?)
     }
 
     fn reserve(&self, offset: u64, bytes: u64) -> io::Result<()> {
-        Ok(fallocate(&self.fd, FallocateFlags::KEEP_SIZE, offset, bytes)?)
+        Ok(fallocate(self.to_change()?, FallocateFlags::KEEP_SIZE, offset, bytes)?)
     }
 
     fn punch(&self, offset: u64, bytes: u64) -> io::Result<()> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        Ok(fallocate(&self.fd, flags, offset, bytes)?)
+        Ok(fallocate(self.to_change()?, flags, offset, bytes)?)
     }
 
     fn zero(&self, offset: u64, bytes: u64) -> io::Result<()> {
         let flags = FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE;
-        match fallocate(&self.fd, flags, offset, bytes) {
+        match fallocate(self.to_change()?, flags, offset, bytes) {
             Err(Errno::OPNOTSUPP) => {
                 self.punch(offset, bytes)?;
                 self.reserve(offset, bytes)
@@ -122,15 +135,16 @@ impl OpenFile for RealFile {
     }
 
     fn change(&self, change: &Change) -> io::Result<()> {
+        let fd = self.to_change()?;
         // The owner first: changing it clears the set-user-id bits that the mode may set.
         if let Some((uid, gid)) = owner(change) {
-            fchown(&self.fd, uid, gid)?;
+            fchown(fd, uid, gid)?;
         }
         if let Some(mode) = change.mode {
-            fchmod(&self.fd, Mode::from_raw_mode(mode & 0o7777))?;
+            fchmod(fd, Mode::from_raw_mode(mode & 0o7777))?;
         }
-        if let Some(times) = times(&self.fd, change)? {
-            futimens(&self.fd, &times)?;
+        if let Some(times) = times(fd, change)? {
+            futimens(fd, &times)?;
         }
         Ok(())
     }

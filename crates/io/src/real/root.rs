@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 
 use super::stat::describe_open;
-use crate::InodeNumbers;
+use crate::{InodeNumbers, Opener};
 
 /// What is noted of a root: its permission bits while its directory has others, and how far its
 /// log has come home.
@@ -25,6 +25,8 @@ pub trait RootNotes: std::fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub(super) struct Root {
     pub(super) fd: OwnedFd,
+    /// Who changes what lies below it.
+    pub(super) opener: Opener,
     /// Its device, once somebody has asked.
     pub(super) device: OnceLock<u64>,
     /// Whether it is encrypted.

@@ -5,6 +5,7 @@
 
 mod conformance;
 mod faults;
+mod forks;
 mod named;
 mod one_file;
 mod power;
