@@ -1,6 +1,7 @@
 //! The log as its user sees it: the operations, each delegated to the file that does it.
 //!
-//! Promise: all methods may be called from any thread of the process that opened the log.
+//! Promise: all methods may be called from any thread of the process that opened the log. A child
+//! that it forks is refused what would change anything, as a poisoned log refuses it.
 //! Never: blocks in `append`; holds the region's lock while a device is written.
 
 use std::io;
@@ -297,6 +298,7 @@ impl Log {
     /// [`AppendError::TooLarge`], [`AppendError::Poisoned`], or [`AppendError::Full`] if there is
     /// no room after so long.
     pub fn wait_for_room(&self, payload_bytes: u64, patience: Duration) -> Result<(), AppendError> {
+        self.check_opener().map_err(AppendError::Poisoned)?;
         self.wait_room(payload_bytes, patience)
     }
 
@@ -320,6 +322,7 @@ impl Log {
     /// # Errors
     /// See [`CommitError`].
     pub fn drain(&self) -> Result<Drained, CommitError> {
+        self.check_opener().map_err(CommitError::Poisoned)?;
         self.drain_once()
     }
 
@@ -327,7 +330,7 @@ impl Log {
     /// whether there is something to drain; never for a poisoned log.
     pub fn wait_for_drain_work(&self, timeout: Duration) -> bool {
         let marks = self.marks();
-        if self.refuse_if_poisoned().is_err() {
+        if self.check_opener().is_err() || self.refuse_if_poisoned().is_err() {
             std::thread::park_timeout(timeout);
             return false;
         }
@@ -343,6 +346,7 @@ impl Log {
     /// # Errors
     /// See [`CommitError`].
     pub fn prepare(&self) -> Result<bool, CommitError> {
+        self.check_opener().map_err(CommitError::Poisoned)?;
         self.prepare_step()
     }
 
@@ -365,6 +369,7 @@ impl Log {
     /// # Errors
     /// See [`CommitError`], never [`CommitError::Poisoned`].
     pub fn record_mark(&self) -> Result<bool, CommitError> {
+        self.check_opener().map_err(CommitError::Poisoned)?;
         self.mark_marked()
     }
 

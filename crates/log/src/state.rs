@@ -4,13 +4,14 @@
 //! Never: waits, or writes to a device.
 
 use std::fmt;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use holdfast_core::Lsn;
 use holdfast_core::frame::Sealer;
 use holdfast_core::ring::Geometry;
-use holdfast_io::Clock;
+use holdfast_io::{Clock, Opener};
 use holdfast_memory::Region;
 
 use crate::append::progress::{Moved, Progress};
@@ -106,8 +107,23 @@ impl Log {
     /// Whether the log still accepts frames.
     #[must_use]
     pub fn health(&self) -> Health {
+        if let Err(forked) = self.check_opener() {
+            return Health::Poisoned(forked);
+        }
         let poison = self.progress().poison.clone();
         poison.map_or(Health::Sound, Health::Poisoned)
+    }
+
+    /// The process that has the log. A child that it forks may read, and do nothing else.
+    #[must_use]
+    pub fn opener(&self) -> Opener {
+        self.region.opener()
+    }
+
+    /// Refuses a child before it comes to a lock that nobody gives back there, or to memory that is
+    /// its parent's.
+    pub(crate) fn check_opener(&self) -> Result<(), Arc<io::Error>> {
+        self.opener().check().map_err(Arc::new)
     }
 
     /// The number of the segment that a position lies in.
@@ -136,6 +152,10 @@ impl Log {
 
 impl Drop for Log {
     fn drop(&mut self) {
+        // Memory that a child was given may still be its parent's.
+        if !self.opener().is_here() {
+            return;
+        }
         self.word(words::OPENER).store(0, Ordering::Relaxed);
     }
 }

@@ -17,7 +17,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use holdfast_io::{named, private};
+use holdfast_io::{Opener, named, private};
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock, fstatfs};
 
 use crate::control::{CONTROL_BYTES, PAGE_BYTES};
@@ -68,9 +68,13 @@ impl Backing {
 
 /// The right to serve what the file holds, until it is dropped or its process is gone.
 #[derive(Debug)]
-pub(crate) struct Claim(File);
+pub(crate) struct Claim(File, Opener);
 
 impl Claim {
+    fn of(locked: File) -> Claim {
+        Claim(locked, Opener::this_process())
+    }
+
     /// Removes the region that is claimed: unlinks its file, blanks the head of its device. False
     /// if no name at `path` leads to the file any more; whatever else is there stays.
     pub(crate) fn remove(&self, medium: &Medium, path: &Path) -> io::Result<bool> {
@@ -85,7 +89,10 @@ impl Drop for Claim {
     fn drop(&mut self) {
         // Closing is not enough: a child being started by another thread holds a copy of the
         // descriptor until it runs its own program. Should this fail, the close still follows.
-        let _ = flock(&self.0, FlockOperation::Unlock);
+        // A child that was forked to stay closes its copy, and leaves the lock to its parent.
+        if self.1.is_here() {
+            let _ = flock(&self.0, FlockOperation::Unlock);
+        }
     }
 }
 
@@ -209,7 +216,7 @@ pub(crate) fn put_back(medium: &Medium, held: &File) -> io::Result<File> {
     let busy = || io::Error::new(io::ErrorKind::ResourceBusy, "a process serves the region");
     flock(held, FlockOperation::NonBlockingLockExclusive).map_err(|_| busy())?;
     // Whoever else holds it shares nothing with this claim but the file.
-    let _claim = Claim(held.try_clone()?);
+    let _claim = Claim::of(held.try_clone()?);
     let (file, made) = open_or_make(path)?;
     if !made {
         return Err(io::ErrorKind::AlreadyExists.into());
@@ -336,7 +343,7 @@ fn claim(file: File, path: &Path) -> io::Result<Option<Claim>> {
         Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
         Err(error) => return Err(error.into()),
     }
-    let claim = Claim(file);
+    let claim = Claim::of(file);
     Ok(is_name_of(path, &claim.0)?.then_some(claim))
 }
 

@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use holdfast_io::Opener;
+
 use crate::backing::{self, Backing, Claim, POPULATE_BYTES_MAX};
 use crate::bell::Bell;
 use crate::boot::{READ_BOOT_ID, boot_of};
@@ -77,6 +79,7 @@ pub struct Region {
     roster: Roster,
     pins: Pins,
     bell: Bell,
+    opener: Opener,
     /// Bytes that need not be populated any more.
     populated: AtomicU64,
     /// Last, so that the claim ends after the memory is unmapped.
@@ -129,11 +132,19 @@ impl Region {
 
     /// Whether this attachment is the last one. On persistent memory that other hosts have as well,
     /// one of them may have attached the region since; then nothing here may be acknowledged any
-    /// more. What was published before this said yes is seen by whoever attaches next.
+    /// more. What was published before this said yes is seen by whoever attaches next. It is not a
+    /// child's that was forked.
     #[must_use]
     #[inline]
     pub fn is_current(&self) -> bool {
-        !self.may_be_taken || self.is_newest()
+        self.opener.is_here() && (!self.may_be_taken || self.is_newest())
+    }
+
+    /// The process that serves it.
+    #[must_use]
+    #[inline]
+    pub fn opener(&self) -> Opener {
+        self.opener
     }
 
     /// Gets some of the memory that a `Private` region has not touched yet, before somebody who
@@ -447,6 +458,7 @@ impl Region {
             boot,
             pins: Pins::default(),
             bell: Bell::new(),
+            opener: Opener::this_process(),
             claim: backing.claim,
         }
     }

@@ -77,6 +77,7 @@ impl Deadline {
 impl Log {
     /// See [`Log::commit`]. Who finds its frames on the way sleeps until they have arrived.
     pub(crate) fn commit_to(&self, upto: Lsn) -> Result<(), CommitError> {
+        self.check_opener().map_err(CommitError::Poisoned)?;
         assert!(upto <= self.marks().tail, "only published bytes can be committed");
         while self.marks().durable < upto {
             let mut progress = self.progress();
@@ -176,7 +177,7 @@ impl Log {
     }
 
     /// Fails for good once another host has attached the region. It is that host's, so this is
-    /// remembered here alone.
+    /// remembered here alone. A child that was forked fails too, and its parent does not.
     #[inline]
     pub(crate) fn fail_if_stale(&self) -> Result<(), Arc<io::Error>> {
         if self.region.is_current() { Ok(()) } else { Err(self.give_up()) }
@@ -184,6 +185,9 @@ impl Log {
 
     #[cold]
     fn give_up(&self) -> Arc<io::Error> {
+        if let Err(forked) = self.check_opener() {
+            return forked;
+        }
         let mut progress = self.progress();
         progress.drain.fail();
         let kept = progress.poison.get_or_insert_with(|| Arc::new(io::Error::other(STALE)));
@@ -213,6 +217,9 @@ impl Log {
     /// something is.
     pub(crate) fn wait_durable(&self, lsn: Lsn, timeout: Duration) -> bool {
         let deadline = Deadline::after(timeout);
+        if self.check_opener().is_err() {
+            return self.marks().durable > lsn;
+        }
         let mut progress = self.progress();
         while self.marks().durable <= lsn && progress.poison.is_none() {
             let left = deadline.left();

@@ -4,7 +4,7 @@
 //! asking while he takes what he got.
 //!
 //! Promise: stretches come back in the order in which they were asked for, each with its outcome;
-//! the threads end with their owner.
+//! the threads end with their owner. A child that was forked has none of them, and takes nothing.
 //! Never: decides what is read; has more in memory than what is asked for.
 
 use std::collections::VecDeque;
@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 
 use holdfast_core::Lsn;
+use holdfast_io::Opener;
 
 use crate::format::buffer::Buffer;
 use crate::segments::segment::Segment;
@@ -81,7 +82,8 @@ impl Ahead {
 
     /// Waits for the next stretch, if it begins here.
     pub(crate) fn take(&mut self, from: Lsn) -> Option<Fetched> {
-        let asked = self.asked.pop_front_if(|asked| asked.from == from)?;
+        let is_it = |asked: &mut Asked| asked.from == from && asked.reader.opener.is_here();
+        let asked = self.asked.pop_front_if(is_it)?;
         let fetched = asked.reader.take();
         self.idle.push(asked.reader);
         Some(fetched)
@@ -98,6 +100,7 @@ struct Reader {
     jobs: Option<Sender<(Piece, Buffer)>>,
     fetched: Receiver<Fetched>,
     thread: Option<JoinHandle<()>>,
+    opener: Opener,
 }
 
 impl Reader {
@@ -106,7 +109,7 @@ impl Reader {
         let (done, fetched) = channel();
         let named = Builder::new().name("holdfast-ahead".to_owned());
         let thread = Some(named.spawn(move || run(&todo, &done))?);
-        Ok(Reader { jobs: Some(jobs), fetched, thread })
+        Ok(Reader { jobs: Some(jobs), fetched, thread, opener: Opener::this_process() })
     }
 
     fn ask(&self, stretch: Piece, buffer: Buffer) {
@@ -124,7 +127,7 @@ impl Drop for Reader {
     fn drop(&mut self) {
         drop(self.jobs.take());
         if let Some(thread) = self.thread.take() {
-            let _panicked = thread.join();
+            self.opener.join(thread);
         }
     }
 }

@@ -23,6 +23,7 @@ impl Log {
     /// Waits until nothing is on the way, and keeps it so. The device has parity of all that is
     /// durable then.
     pub(crate) fn quiesce(&self) -> Result<Quiesced<'_>, CommitError> {
+        self.check_opener().map_err(CommitError::Poisoned)?;
         self.progress().quiesced = true;
         let quiesced = Quiesced { log: self };
         let mut progress = self.progress();
