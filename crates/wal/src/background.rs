@@ -1,10 +1,12 @@
 //! The threads of a log.
 //!
 //! Promise: they are there while the log is open, if its options say so, and joined when it is
-//! closed or dropped; none ends because the device fails.
+//! closed or dropped; none ends because the device fails. A child that was forked has none of them,
+//! and waits for none.
 //! Never: needed for correctness, except that tickets resolve by themselves.
 
 use std::io;
+use std::mem::take;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
@@ -56,6 +58,11 @@ impl Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
+        let opener = self.shared.log.opener();
+        if !opener.is_here() {
+            take(&mut self.handles).into_iter().for_each(|handle| opener.join(handle));
+            return;
+        }
         self.stop.store(true, Ordering::Relaxed);
         for handle in self.handles.drain(..) {
             // Again and again: a thread may have looked before it was told, and sleep after.
@@ -64,7 +71,7 @@ impl Drop for Threads {
                 handle.thread().unpark();
                 std::thread::sleep(STOP_WAIT);
             }
-            let _panicked = handle.join();
+            opener.join(handle);
         }
         self.shared.drained.store(false, Ordering::Relaxed);
         self.shared.wake(true);

@@ -62,7 +62,11 @@ pub struct Stat {
 
 /// A log of records of type `R`, written in the format `F`.
 ///
-/// A directory has one opener at a time. It is free for the next when the log and all that came
+/// A directory has one opener at a time, which is a process: a child that it forks may read what
+/// was durable then, and is refused all else with [`CommitError::Failed`] and its like; dropping
+/// the log there does nothing.
+///
+///  It is free for the next when the log and all that came
 /// from it (replays, tails) are dropped. Dropping the log makes what was appended durable
 /// if the device lets it; [`Log::close`] says whether it did.
 pub struct Log<R, F> {
@@ -304,6 +308,7 @@ impl<R: Record, F: Format<R>> Log<R, F> {
     /// # Errors
     /// See [`CommitError`]. The log is closed even so.
     pub fn close(&self) -> Result<(), CommitError> {
+        self.shared.check_opener()?;
         self.shared.closed.store(true, Ordering::Relaxed);
         drop(self.threads.lock().expect("nothing panics with the threads").take());
         let closed = self.shared.log.close();
@@ -341,6 +346,9 @@ impl<R, F> Drop for Log<R, F> {
     fn drop(&mut self) {
         drop(self.threads.get_mut().expect("nothing panics with the threads").take());
         self.shared.closed.store(true, Ordering::Relaxed);
+        if self.shared.check_opener().is_err() {
+            return;
+        }
         // Nobody is left to be told. What was waited for is durable already.
         let _ = self.shared.commit(self.shared.log.marks().tail);
         self.shared.wake(true);

@@ -53,6 +53,11 @@ impl Shared {
         }
     }
 
+    /// Refuses a child of the process that opened the log.
+    pub(crate) fn check_opener(&self) -> Result<(), CommitError> {
+        self.log.opener().check().map_err(|forked| CommitError::Failed(Arc::new(forked)))
+    }
+
     /// Appends one set. A full ring is drained first, by whoever finds it full.
     pub(crate) fn append(&self, records: u16, set: &[u8]) -> Result<Appended, AppendError> {
         loop {
@@ -127,7 +132,11 @@ impl Shared {
     }
 
     /// Wakes the tasks whose sets are durable; all, if no more will be, or nobody sees to it.
+    /// A child that was forked has no such tasks.
     pub(crate) fn wake(&self, everybody: bool) {
+        if !self.log.opener().is_here() {
+            return;
+        }
         self.sleepers.wake(everybody, || self.log.marks().durable);
     }
 

@@ -19,6 +19,7 @@ mod faults;
 mod flips;
 mod foreign_files;
 mod forged;
+mod forks;
 mod formats;
 mod full_disk;
 mod fuzzed;
