@@ -2,7 +2,7 @@
 //!
 //! Promise: frames follow one another as their records do; what is stable is in the log and in the
 //! feed, what is durable is on the log's device; a failure of the log is final, and everybody is
-//! told so from then on.
+//! told so from then on; a child that was forked from who has the stream is told that it failed.
 //! Never: holds the buffer while the log is at work; starts a thread; knows what a record says.
 //!
 //! Records of a store move from mark to mark: `released <= durable <= stable <= next`.
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 use std::{fmt, io};
 
-use holdfast_io::Clock;
+use holdfast_io::{Clock, Opener};
 use holdfast_log::{AppendError, CommitError, CommitLog, Lsn};
 
 use crate::error::{
@@ -53,6 +53,7 @@ pub struct Stream {
     make_room: OnceLock<Box<MakeRoom>>,
     pressed: AtomicBool,
     poison: OnceLock<Poisoned>,
+    opener: Opener,
 }
 
 /// What the log has been handed.
@@ -103,6 +104,7 @@ impl Stream {
             make_room: OnceLock::new(),
             pressed: AtomicBool::new(false),
             poison: OnceLock::new(),
+            opener: Opener::this_process(),
         }
     }
 
@@ -176,6 +178,7 @@ impl Stream {
     /// If there are no such records yet.
     pub fn sync(&self, upto: Rsn) -> Result<(), SyncError> {
         assert!(upto <= self.next(), "what is to be durable has been put");
+        self.refuse_child().map_err(SyncError::Poisoned)?;
         if self.durable() >= upto {
             return Ok(());
         }
@@ -205,6 +208,7 @@ impl Stream {
     /// If `upto` is not stable.
     pub fn release(&self, upto: Rsn) -> Result<(), ReleaseError> {
         assert!(upto <= self.stable(), "what is released is in the log");
+        self.refuse_child()?;
         let mut released = self.releasing.lock().expect("nothing panics with the mark");
         let start = self.handed().places.start_of(upto);
         let Some(lsn) = start.filter(|lsn| *lsn > *released) else { return Ok(()) };
@@ -353,7 +357,14 @@ impl Stream {
 
     #[inline]
     fn refuse_if_poisoned(&self) -> Result<(), Poisoned> {
+        self.refuse_child()?;
         self.poison.get().map_or(Ok(()), |poisoned| Err(poisoned.clone()))
+    }
+
+    /// Refuses a child that was forked before it comes to a lock that nobody gives back there.
+    #[inline]
+    fn refuse_child(&self) -> Result<(), Poisoned> {
+        self.opener.check().map_err(|forked| Poisoned(Arc::new(forked)))
     }
 
     fn note_durable(&self, upto: Rsn) {

@@ -36,6 +36,10 @@
 //! # }
 //! ```
 //!
+//! A store belongs to the process that opened it. What that process forks without starting another
+//! program is refused whatever would change the store, as if the log had failed, and dropping the
+//! store there does nothing; its parent goes on as if there were no child.
+//!
 //! Where a page is damaged, what needs it is told so by [`TransactionError::Page`], and all else
 //! goes on; `docs/store.md` says what is repaired from what.
 //!

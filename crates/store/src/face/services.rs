@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
+use holdfast_io::Opener;
 use holdfast_log::Lsn;
 
 use crate::engine::Engine;
@@ -105,10 +106,11 @@ impl Work {
     }
 }
 
-/// The threads of a store.
+/// The threads of a store. A child that was forked has none of them, and waits for none.
 #[derive(Debug)]
 pub(crate) struct Threads {
     shared: Arc<Shared>,
+    opener: Opener,
     handles: Vec<JoinHandle<()>>,
 }
 
@@ -125,7 +127,8 @@ impl Threads {
         let checkpoint_every = checkpoint_ms.map(|ms| Duration::from_millis(ms.into()));
         let (stop, trouble) = (AtomicBool::new(false), Mutex::new(None));
         let shared = Arc::new(Shared { work, checkpoint_every, stop, trouble });
-        let mut threads = Threads { shared, handles: Vec::new() };
+        let (opener, handles) = (Opener::this_process(), Vec::new());
+        let mut threads = Threads { shared, opener, handles };
         threads.run("holdfast-follow", follow)?;
         threads.run("holdfast-work", work_on)?;
         Ok(threads)
@@ -147,9 +150,12 @@ impl Threads {
 impl Drop for Threads {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
+        let opener = self.opener;
         for handle in self.handles.drain(..) {
-            handle.thread().unpark();
-            let _panicked = handle.join();
+            if opener.is_here() {
+                handle.thread().unpark();
+            }
+            opener.join(handle);
         }
     }
 }

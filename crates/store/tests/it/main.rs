@@ -14,6 +14,7 @@ mod classical;
 mod damage;
 mod examples;
 mod faults;
+mod forks;
 mod four_ways;
 mod full_disk;
 mod great;
