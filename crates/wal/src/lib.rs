@@ -133,7 +133,7 @@ pub use read::watch::Watch;
 pub use record::Record;
 #[cfg(feature = "seal")]
 pub use sealing::{Keys, KeysFault, Padding};
-pub use ticket::Ticket;
+pub use ticket::{Awaited, Ticket};
 
 #[cfg(test)]
 mod tests;

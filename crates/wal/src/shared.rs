@@ -16,7 +16,7 @@ use holdfast_log::{Appended, Health, Log, Lsn};
 use holdfast_memory::Region;
 
 use crate::error::{AppendError, CommitError};
-use crate::sleepers::Sleepers;
+use crate::sleepers::{Seat, Sleepers};
 use crate::wrapping::Wrapping;
 
 /// An open log without its types.
@@ -100,6 +100,7 @@ impl Shared {
     /// moves unseen between its look and its sleep.
     pub(crate) fn poll(
         &self,
+        seat: &mut Seat,
         upto: Lsn,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), CommitError>> {
@@ -109,7 +110,7 @@ impl Shared {
         if let Some(outcome) = self.outcome(upto) {
             return Poll::Ready(outcome);
         }
-        self.sleepers.add(upto, context.waker());
+        self.sleepers.add(seat, upto, context.waker());
         match self.outcome(upto) {
             Some(outcome) => Poll::Ready(outcome),
             None if self.drained.load(Ordering::Relaxed) => Poll::Pending,
@@ -121,14 +122,22 @@ impl Shared {
     /// looks again once it is among the sleepers, as [`Shared::poll`] does.
     pub(crate) fn poll_beyond(
         &self,
+        seat: &mut Seat,
         lsn: Lsn,
         context: &mut Context<'_>,
     ) -> Poll<Result<bool, Arc<io::Error>>> {
         if let Some(outcome) = self.beyond(lsn) {
             return Poll::Ready(outcome);
         }
-        self.sleepers.add(lsn.advance(1), context.waker());
+        self.sleepers.add(seat, lsn.advance(1), context.waker());
         self.beyond(lsn).map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// Forgets the task that polled with this seat. In a child that was forked there is none.
+    pub(crate) fn leave(&self, seat: &mut Seat) {
+        if self.log.opener().is_here() {
+            self.sleepers.leave(seat);
+        }
     }
 
     /// Wakes the tasks whose sets are durable; all, if no more will be, or nobody sees to it.

@@ -2,7 +2,9 @@
 //!
 //! Promise: tasks are woken in the order of their positions, whichever threads find out that they
 //! may; nobody who fell asleep before a look is forgotten by it.
-//! Never: wakes with its lock held, because whoever is woken may come back at once.
+//! Whoever waits has one waker here at most, and none once it has left.
+//! Never: wakes or drops a waker with its lock held, because whoever is woken or dropped may come
+//! back at once.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -14,9 +16,19 @@ use holdfast_log::Lsn;
 #[derive(Default)]
 pub(crate) struct Sleepers(Mutex<State>);
 
+/// The place among the sleepers of somebody who waits now and then. Its waker is there unless it
+/// was woken since. It has to [`Sleepers::leave`].
+#[derive(Debug, Default)]
+pub(crate) struct Seat(Option<Key>);
+
+/// A position, and a number that nobody else has.
+type Key = (Lsn, u64);
+
 #[derive(Default)]
 struct State {
-    wakers: BTreeMap<Lsn, Vec<Waker>>,
+    wakers: BTreeMap<Key, Waker>,
+    /// The number that nobody has had yet.
+    next: u64,
     /// Whether a thread is waking: it looks again before it stops, so another need not.
     waking: bool,
     /// Whether everybody is to be woken, durable or not.
@@ -24,13 +36,27 @@ struct State {
 }
 
 impl Sleepers {
-    /// Remembers a task. It has to look once more before it sleeps.
-    pub(crate) fn add(&self, upto: Lsn, waker: &Waker) {
+    /// Remembers a task, instead of the one that had its seat. It has to look once more before it
+    /// sleeps.
+    pub(crate) fn add(&self, seat: &mut Seat, upto: Lsn, waker: &Waker) {
+        let waker = waker.clone();
         let mut state = self.state();
-        let wakers = state.wakers.entry(upto).or_default();
-        if !wakers.iter().any(|known| known.will_wake(waker)) {
-            wakers.push(waker.clone());
-        }
+        let before = seat.0.take().and_then(|key| state.wakers.remove(&key));
+        let key = (upto, state.next);
+        state.next += 1;
+        state.wakers.insert(key, waker);
+        drop(state);
+        seat.0 = Some(key);
+        drop(before);
+    }
+
+    /// Forgets who has the seat.
+    pub(crate) fn leave(&self, seat: &mut Seat) {
+        let Some(key) = seat.0.take() else { return };
+        let mut state = self.state();
+        let gone = state.wakers.remove(&key);
+        drop(state);
+        drop(gone);
     }
 
     /// Wakes whom the durable mark has passed; everybody, to look again, if it moves no more.
@@ -48,7 +74,7 @@ impl Sleepers {
                 return;
             }
             drop(state);
-            woken.into_values().flatten().for_each(Waker::wake);
+            woken.into_values().for_each(Waker::wake);
             state = self.state();
         }
     }
@@ -60,10 +86,10 @@ impl Sleepers {
 
 impl State {
     /// Whose time has come.
-    fn take(&mut self, durable: Lsn) -> BTreeMap<Lsn, Vec<Waker>> {
+    fn take(&mut self, durable: Lsn) -> BTreeMap<Key, Waker> {
         let later = match std::mem::take(&mut self.everybody) {
             true => BTreeMap::new(),
-            false => self.wakers.split_off(&durable.advance(1)),
+            false => self.wakers.split_off(&(durable.advance(1), 0)),
         };
         std::mem::replace(&mut self.wakers, later)
     }

@@ -4,7 +4,7 @@
 //! tickets resolve in the order of their positions.
 //! Never: loses the set when it is dropped: the next commit takes it along.
 
-use std::future::Future;
+use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -12,6 +12,7 @@ use holdfast_log::Lsn;
 
 use crate::error::CommitError;
 use crate::shared::Shared;
+use crate::sleepers::Seat;
 
 /// Where a set of records went, and the means to wait until it is durable: [`Ticket::wait`] in a
 /// thread, or `.await`.
@@ -57,10 +58,35 @@ impl Ticket<'_> {
     }
 }
 
-impl Future for Ticket<'_> {
+impl<'a> IntoFuture for Ticket<'a> {
+    type Output = Result<(), CommitError>;
+    type IntoFuture = Awaited<'a>;
+
+    fn into_future(self) -> Awaited<'a> {
+        Awaited { ticket: self, seat: Seat::default() }
+    }
+}
+
+/// A ticket that is awaited. Its task, the one that polled last, is remembered for as long as there
+/// is this.
+#[derive(Debug)]
+#[must_use = "a future does nothing unless it is polled"]
+pub struct Awaited<'a> {
+    ticket: Ticket<'a>,
+    seat: Seat,
+}
+
+impl Future for Awaited<'_> {
     type Output = Result<(), CommitError>;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.shared.poll(self.end, context)
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Ticket { shared, end, .. } = self.ticket;
+        shared.poll(&mut self.seat, end, context)
+    }
+}
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        self.ticket.shared.leave(&mut self.seat);
     }
 }

@@ -16,16 +16,18 @@ use crate::error::ReplayError;
 use crate::format::Format;
 use crate::read::replay::{Entry, Reader};
 use crate::shared::Shared;
+use crate::sleepers::Seat;
 
 /// A reader that waits for more. There may be several, each at its own position.
 pub struct Tail<R, F> {
     reader: Reader,
+    seat: Seat,
     types: PhantomData<fn() -> (R, F)>,
 }
 
 impl<R, F: Format<R>> Tail<R, F> {
     pub(crate) fn new(shared: &Arc<Shared>, from: Lsn) -> Tail<R, F> {
-        Tail { reader: Reader::new(shared, from), types: PhantomData }
+        Tail { reader: Reader::new(shared, from), seat: Seat::default(), types: PhantomData }
     }
 
     /// The next record; `None` if none became durable within `timeout`.
@@ -59,10 +61,12 @@ impl<R, F: Format<R>> Tail<R, F> {
     /// # Errors
     /// As [`Tail::next`].
     pub async fn next_durable(&mut self) -> Result<Option<Entry<R>>, ReplayError> {
-        std::future::poll_fn(|context| self.poll_next(context)).await.transpose()
+        let waits = Waits(self);
+        std::future::poll_fn(|context| waits.0.poll_next(context)).await.transpose()
     }
 
-    /// [`Tail::next_durable`] as a stream has it, for whoever makes one of this.
+    /// [`Tail::next_durable`] as a stream has it, for whoever makes one of this. Who polled last is
+    /// woken, unless the tail is gone by then.
     ///
     /// # Errors
     /// As [`Tail::next`].
@@ -76,7 +80,8 @@ impl<R, F: Format<R>> Tail<R, F> {
                 Ok(false) => {}
                 Err(error) => return Poll::Ready(Some(Err(error))),
             }
-            match self.reader.shared.poll_beyond(self.reader.cursor.position(), context) {
+            let at = self.reader.cursor.position();
+            match self.reader.shared.poll_beyond(&mut self.seat, at, context) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(true)) => {}
                 Poll::Ready(Ok(false)) => return Poll::Ready(None),
@@ -93,6 +98,27 @@ impl<R, F: Format<R>> Tail<R, F> {
             return Ok(true);
         }
         self.reader.shared.failure().map_or(Ok(false), |error| Err(ReplayError::Failed(error)))
+    }
+}
+
+impl<R, F> Tail<R, F> {
+    fn leave(&mut self) {
+        self.reader.shared.leave(&mut self.seat);
+    }
+}
+
+impl<R, F> Drop for Tail<R, F> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// A tail for as long as a task awaits it.
+struct Waits<'a, R, F>(&'a mut Tail<R, F>);
+
+impl<R, F> Drop for Waits<'_, R, F> {
+    fn drop(&mut self) {
+        self.0.leave();
     }
 }
 

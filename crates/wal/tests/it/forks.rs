@@ -56,7 +56,9 @@ fn keep(log: &WorkLog, ids: std::ops::Range<u32>) {
 
 /// Appends these.
 fn append(log: &WorkLog, ids: std::ops::Range<u32>) {
-    ids.for_each(|id| drop(log.append(&work(id)).unwrap()));
+    for id in ids {
+        log.append(&work(id)).unwrap();
+    }
 }
 
 /// What a new opener finds.
@@ -111,7 +113,7 @@ fn a_child_is_refused_whatever_would_change_the_log_of_its_parent() {
                 changes_nothing(&log, waits.end());
                 assert!(is_refused(&waits.wait()));
                 let mut context = Context::from_waker(Waker::noop());
-                let polled = Future::poll(Pin::new(&mut { waits }), &mut context);
+                let polled = Future::poll(Pin::new(&mut waits.into_future()), &mut context);
                 // A thread of the log may have been faster than the fork.
                 assert!(
                     matches!(polled, Poll::Ready(done) if waits.is_durable() || is_refused(&done))

@@ -2,14 +2,19 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use holdfast_wal::ReplayError;
+use holdfast_io::fake::Random;
+use holdfast_wal::format::MessagePack;
+use holdfast_wal::{ReplayError, Tail};
 
 use crate::support::{Work, new_log, work, works};
+
+type WorkTail = Tail<Work, MessagePack>;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -147,4 +152,123 @@ fn a_tail_beyond_a_cut_is_woken_and_told() {
     assert_eq!(from, kept);
     log.append_durable(&work(3)).unwrap();
     assert_eq!(block_on(before.next_durable()).unwrap().unwrap().record, work(3));
+}
+
+/// A waker that is like no other, and how often it was woken. It lives while somebody has it.
+fn fresh() -> (Waker, Arc<Counted>) {
+    let counted = Arc::new(Counted::default());
+    (Arc::clone(&counted).into(), counted)
+}
+
+#[derive(Default)]
+struct Counted(AtomicU32);
+
+impl Wake for Counted {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether somebody besides the test still has it.
+fn is_kept(counted: &Arc<Counted>) -> bool {
+    Arc::strong_count(counted) > 1
+}
+
+#[test]
+fn a_tail_keeps_the_waker_of_its_last_poll_and_none_once_it_is_dropped() {
+    let (_files, log) = new_log(7);
+    let mut tail = log.tail(log.stat().end);
+    let mut polled = Vec::new();
+    for _ in 0..10_000 {
+        let (waker, counted) = fresh();
+        assert!(tail.poll_next(&mut Context::from_waker(&waker)).is_pending());
+        polled.push(counted);
+    }
+    assert_eq!(polled.iter().filter(|counted| is_kept(counted)).count(), 1);
+    log.append_durable(&work(1)).unwrap();
+    let woken = polled.iter().map(|counted| counted.0.load(Ordering::Relaxed));
+    assert!(woken.eq((0..10_000).map(|poll| u32::from(poll == 9_999))), "the last is woken, once");
+    let mut tail = log.tail(log.stat().end);
+    let (waker, counted) = fresh();
+    assert!(tail.poll_next(&mut Context::from_waker(&waker)).is_pending());
+    drop((tail, waker));
+    assert!(!is_kept(&counted));
+}
+
+#[test]
+fn a_task_that_awaits_no_more_is_not_remembered() {
+    let (_files, log) = new_log(8);
+    let mut tail = log.tail(log.stat().end);
+    let (waker, counted) = fresh();
+    let mut next = Box::pin(tail.next_durable());
+    assert!(next.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    drop((next, waker));
+    assert!(!is_kept(&counted));
+    log.append_durable(&work(1)).unwrap();
+    assert_eq!(block_on(tail.next_durable()).unwrap().unwrap().record, work(1));
+}
+
+/// Drops a tail when it is dropped itself, as the last waker of a task drops the task.
+struct Owner(Mutex<Option<WorkTail>>);
+
+impl Wake for Owner {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[test]
+fn a_waker_whose_end_is_the_end_of_another_tail_hinders_nobody() {
+    let (_files, log) = new_log(9);
+    let mut tail = log.tail(log.stat().end);
+    let mut other = log.tail(log.stat().end);
+    assert!(other.poll_next(&mut Context::from_waker(Waker::noop())).is_pending());
+    let owner = Waker::from(Arc::new(Owner(Mutex::new(Some(other)))));
+    assert!(tail.poll_next(&mut Context::from_waker(&owner)).is_pending());
+    drop(owner);
+    assert!(tail.poll_next(&mut Context::from_waker(Waker::noop())).is_pending());
+    log.append_durable(&work(1)).unwrap();
+}
+
+/// A tail that somebody polls now and then, and who polled last.
+struct Polled {
+    tail: WorkTail,
+    last: Option<Arc<Counted>>,
+    seen: u32,
+}
+
+impl Polled {
+    fn poll(&mut self) {
+        let (waker, counted) = fresh();
+        while let Poll::Ready(next) = self.tail.poll_next(&mut Context::from_waker(&waker)) {
+            assert_eq!(next.expect("the log is open").unwrap().record, work(self.seen));
+            self.seen += 1;
+        }
+        self.last = Some(counted);
+    }
+}
+
+#[test]
+fn of_many_tails_that_are_polled_dropped_and_made_nobody_is_forgotten() {
+    for seed in 0..20 {
+        let (_files, log) = new_log(seed);
+        let (mut random, mut appended) = (Random::new(seed), 0);
+        let new = |seen| Polled { tail: log.tail(log.stat().durable), last: None, seen };
+        let mut tails: Vec<Polled> = Vec::new();
+        for step in 0..400 {
+            let at = random.below(8) as usize;
+            match random.below(4) {
+                0 if tails.len() < 8 => tails.push(new(appended)),
+                0 | 1 if at < tails.len() => drop(tails.swap_remove(at)),
+                2 => {
+                    log.append_durable(&work(appended)).unwrap();
+                    appended += 1;
+                    let woken = |counted: &Arc<Counted>| counted.0.load(Ordering::Relaxed) == 1;
+                    let all = tails.iter().filter_map(|polled| polled.last.as_ref()).all(woken);
+                    assert!(all, "seed {seed}, step {step}: who sleeps is woken, once");
+                }
+                _ => tails.iter_mut().for_each(Polled::poll),
+            }
+        }
+        tails.iter_mut().for_each(Polled::poll);
+        assert!(tails.iter().all(|polled| polled.seen == appended), "seed {seed}");
+    }
 }

@@ -1,14 +1,15 @@
 //! Tickets: durable, and in order, whichever way they are waited for.
 
-use std::future::Future;
+use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
+use holdfast_io::fake::FakeFiles;
 use holdfast_wal::format::MessagePack;
-use holdfast_wal::{Background, CommitError, Log, Options, Ticket};
+use holdfast_wal::{Awaited, Background, CommitError, Log, Options, Ticket};
 
 use crate::support::{SMALL, Work, new_log, place, work};
 
@@ -29,7 +30,7 @@ impl Wake for Bell {
 
 /// Polls a ticket with a bell of this number.
 fn poll(
-    ticket: &mut Ticket<'_>,
+    ticket: &mut Awaited<'_>,
     number: usize,
     rung: &Sender<usize>,
 ) -> Poll<Result<(), CommitError>> {
@@ -38,7 +39,8 @@ fn poll(
 }
 
 /// What a ticket comes to, once it is woken.
-fn block_on(mut ticket: Ticket<'_>, (rung, heard): &(Sender<usize>, Receiver<usize>)) -> Outcome {
+fn block_on(ticket: Ticket<'_>, (rung, heard): &(Sender<usize>, Receiver<usize>)) -> Outcome {
+    let mut ticket = ticket.into_future();
     loop {
         match poll(&mut ticket, 0, rung) {
             Poll::Ready(outcome) => return outcome,
@@ -54,24 +56,25 @@ fn pitfall_17_tickets_resolve_in_order_and_never_before_they_are_durable() {
     let directory = tempfile::tempdir().unwrap();
     let (log, _) = Log::<Work, MessagePack>::open_or_create(directory.path(), &DRAINED).unwrap();
     let (rung, heard) = channel();
-    let mut tickets: Vec<Ticket<'_>> = Vec::new();
+    let mut tickets = Vec::new();
     let mut waiting = Vec::new();
     for number in 0..5_000 {
-        let mut ticket = log.append(&work(number as u32)).unwrap();
-        match poll(&mut ticket, number, &rung) {
+        let ticket = log.append(&work(number as u32)).unwrap();
+        let mut awaited = ticket.into_future();
+        match poll(&mut awaited, number, &rung) {
             Poll::Ready(outcome) => assert!(outcome.is_ok() && ticket.is_durable()),
             Poll::Pending => waiting.push(number),
         }
-        tickets.push(ticket);
+        tickets.push((ticket, awaited));
     }
     let mut woken = Vec::new();
     while woken.len() < waiting.len() {
         let number = heard.recv_timeout(PATIENCE).expect("each is woken");
-        assert!(tickets[number].is_durable());
+        assert!(tickets[number].0.is_durable());
         if waiting.binary_search(&number).is_err() {
             continue; // Its answer came while it went to sleep, so it is woken for nothing.
         }
-        assert!(matches!(poll(&mut tickets[number], number, &rung), Poll::Ready(Ok(()))));
+        assert!(matches!(poll(&mut tickets[number].1, number, &rung), Poll::Ready(Ok(()))));
         woken.push(number);
     }
     assert_eq!(woken, waiting, "woken in the order of their positions");
@@ -111,4 +114,31 @@ fn pitfall_18_a_failed_device_is_told_to_every_ticket_for_good() {
         assert!(matches!(ticket.wait(), Err(CommitError::Failed(_))));
     }
     assert!(log.stat().failed.is_some());
+}
+
+/// Does nothing when it is woken; it lives while somebody has it.
+struct Silent;
+
+impl Wake for Silent {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[test]
+fn a_ticket_that_waits_for_a_full_disk_keeps_one_waker_and_none_once_it_is_dropped() {
+    let files = FakeFiles::new(3);
+    Log::<Work, MessagePack>::create_at(&place(&files), &DRAINED).unwrap();
+    let (log, _) = Log::<Work, MessagePack>::open_at(place(&files), &DRAINED).unwrap();
+    files.set_capacity_bytes(Some(0));
+    while log.append_durable(&work(1)).is_ok() {}
+    let mut awaited = log.append(&work(1)).unwrap().into_future();
+    let wakers: Vec<_> = std::iter::repeat_with(|| Arc::new(Silent)).take(1000).collect();
+    assert!(wakers.iter().all(|waker| poll_with(&mut awaited, waker).is_pending()));
+    let kept = || wakers.iter().filter(|waker| Arc::strong_count(waker) > 1).count();
+    assert_eq!(kept(), 1);
+    drop(awaited);
+    assert_eq!(kept(), 0);
+}
+
+fn poll_with(ticket: &mut Awaited<'_>, waker: &Arc<Silent>) -> Poll<Outcome> {
+    Pin::new(ticket).poll(&mut Context::from_waker(&Arc::clone(waker).into()))
 }
