@@ -209,7 +209,9 @@ fn a_task_that_awaits_no_more_is_not_remembered() {
 }
 
 /// Drops a tail when it is dropped itself, as the last waker of a task drops the task.
-struct Owner(Mutex<Option<WorkTail>>);
+struct Owner {
+    _owned: Mutex<WorkTail>,
+}
 
 impl Wake for Owner {
     fn wake(self: Arc<Self>) {}
@@ -221,7 +223,7 @@ fn a_waker_whose_end_is_the_end_of_another_tail_hinders_nobody() {
     let mut tail = log.tail(log.stat().end);
     let mut other = log.tail(log.stat().end);
     assert!(other.poll_next(&mut Context::from_waker(Waker::noop())).is_pending());
-    let owner = Waker::from(Arc::new(Owner(Mutex::new(Some(other)))));
+    let owner = Waker::from(Arc::new(Owner { _owned: Mutex::new(other) }));
     assert!(tail.poll_next(&mut Context::from_waker(&owner)).is_pending());
     drop(owner);
     assert!(tail.poll_next(&mut Context::from_waker(Waker::noop())).is_pending());
