@@ -14,6 +14,8 @@ pub const SEGMENT_BYTES_MIN: u64 = 16 * BLOCK_BYTES;
 pub const SEGMENT_BYTES_MAX: u64 = 1 << 30;
 /// Most segments made at once by `create`.
 pub const SEGMENTS_MAX: u32 = 4096;
+/// Largest ring: a power of two, as many of the largest segments as are made at once.
+pub const RING_BYTES_MAX: u64 = (SEGMENTS_MAX / 2) as u64 * SEGMENT_BYTES_MAX;
 
 const _: () = assert!(SEGMENT_BYTES_MIN >= 2 * RESERVE_BYTES); // a ring of two holds data
 const _: () = assert!(SPAN_BYTES_MAX <= SEGMENT_BYTES_MAX);
@@ -98,6 +100,20 @@ impl LogConfig {
             parity: Parity::None,
             policy: Policy::Refuse,
             scan: Scanned::Tail,
+        }
+    }
+
+    /// The sizes of a log that is made for a ring: its worth of segments, and the one that is got
+    /// ready.
+    ///
+    /// # Errors
+    /// No log has such sizes.
+    pub fn for_ring(ring_bytes: u64, segment_bytes: u64) -> Result<LogConfig, ConfigFault> {
+        LogConfig::in_ring(ring_bytes, segment_bytes, 2).check()?;
+        let segments = u32::try_from(ring_bytes / segment_bytes).unwrap_or(u32::MAX);
+        match ring_bytes.is_power_of_two() && (2..SEGMENTS_MAX).contains(&segments) {
+            true => Ok(LogConfig::in_ring(ring_bytes, segment_bytes, segments + 1)),
+            false => Err(ConfigFault::RingBytes { found: ring_bytes }),
         }
     }
 

@@ -19,6 +19,10 @@ impl fmt::Display for ConfigFault {
                 write!(out, "a segment of {found} bytes is no power of two from 64 KiB to 1 GiB")
             }
             Self::Segments { found } => write!(out, "{found} segments are not 2 to 4096"),
+            Self::RingBytes { found } => write!(
+                out,
+                "a ring of {found} bytes is no power of two with room for 2 to 4095 segments"
+            ),
             Self::CutInRing => out.write_str("nothing is cut out of a log that stays in its ring"),
         }
     }

@@ -23,6 +23,11 @@ pub enum ConfigFault {
         /// What was asked for.
         found: u32,
     },
+    /// No power of two, less than two segments, or more than are made at once.
+    RingBytes {
+        /// What was asked for.
+        found: u64,
+    },
     /// Nothing can be cut out of a log that stays in its ring. Choose another policy.
     CutInRing,
 }

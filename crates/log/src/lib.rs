@@ -57,8 +57,8 @@ pub mod words;
 
 pub use commit_log::{CommitLog, WordError};
 pub use config::{
-    LogConfig, Parity, Policy, Retention, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SEGMENTS_MAX,
-    Scanned,
+    LogConfig, Parity, Policy, RING_BYTES_MAX, Retention, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN,
+    SEGMENTS_MAX, Scanned,
 };
 pub use error::NoteError;
 pub use error::{

@@ -10,7 +10,7 @@ pub(crate) mod served;
 use std::sync::Arc;
 
 use holdfast_client::LogClient;
-use holdfast_log::{CommitError, CommitLog, Log, Lsn, Marks, Spoilt};
+use holdfast_log::{CommitError, CommitLog, CreateError, Log, Lsn, Marks, Spoilt};
 
 use crate::error::OpenError;
 use crate::face::config::LogPlace;
@@ -49,12 +49,27 @@ pub(crate) fn begin(
     names: &Names,
     log: &LogPlace,
 ) -> Result<(), OpenError> {
+    check(place, log)?;
     header.begin(&*place.store, names).map_err(OpenError::Io)?;
     let made = create(place, header.identity, log);
     if made.is_err() && identity_of(place, log).is_none() {
         Header::take_back(&*place.store, names);
     }
     made
+}
+
+/// Refuses sizes that no log has, before anything is made.
+fn check(place: &Place, log: &LogPlace) -> Result<(), OpenError> {
+    match log {
+        LogPlace::Embedded { memory, ring_bytes, segment_bytes }
+            if embedded::identity_of(&*place.log).is_none() =>
+        {
+            let sizes = Sizes { memory, ring_bytes: *ring_bytes, segment_bytes: *segment_bytes };
+            let checked = embedded::check(sizes).map_err(CreateError::Config);
+            checked.map_err(OpenError::CreateLog)
+        }
+        LogPlace::Embedded { .. } | LogPlace::Served { .. } => Ok(()),
+    }
 }
 
 /// Makes the log of a new store, or takes one for it. Goes on where that was cut short.

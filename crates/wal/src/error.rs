@@ -78,6 +78,9 @@ pub enum OpenError {
     /// There is no log here: create one.
     #[error("there is no log here; create one")]
     NoLog,
+    /// Correct the options.
+    #[error("no log has such sizes: {0}")]
+    Options(ConfigFault),
     /// There was no log here and none could be made.
     #[error("no log was made: {0}")]
     NotCreated(CreateError),

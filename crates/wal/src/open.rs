@@ -14,7 +14,7 @@ pub(crate) mod survey;
 
 use std::sync::Arc;
 
-use holdfast_log::{CommitError, Log, Verdict, Watch};
+use holdfast_log::{CommitError, ConfigFault, Log, RING_BYTES_MAX, Verdict, Watch};
 use holdfast_memory::{Medium, Region, RegionSpec};
 
 use crate::error::{CreateError, OpenError};
@@ -39,6 +39,7 @@ pub(crate) fn create(
     label: impl FnOnce([u8; 16], &Options) -> Label,
 ) -> Result<(), CreateError> {
     Seal::check(options)?;
+    ring_bytes(options).map_err(CreateError::Options)?;
     let mut identity = [0; 16];
     place.entropy.fill(&mut identity);
     let label = label(identity, options).encode();
@@ -154,7 +155,7 @@ fn open_untyped(
     options: &Options,
     identity: [u8; 16],
 ) -> Result<(Log, Arc<Region>, holdfast_log::Recovery), OpenError> {
-    let mut ring_bytes = options.ring_bytes.max(RING_BYTES_MIN).next_power_of_two();
+    let mut ring_bytes = ring_bytes(options).map_err(OpenError::Options)?;
     loop {
         let region = region(identity, ring_bytes)?;
         let (files, clock) = (Arc::clone(&place.files), Arc::clone(&place.clock));
@@ -168,6 +169,13 @@ fn open_untyped(
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// The ring that the options ask for.
+fn ring_bytes(options: &Options) -> Result<u64, ConfigFault> {
+    let found = options.ring_bytes;
+    let rounded = found.max(RING_BYTES_MIN).checked_next_power_of_two();
+    rounded.filter(|it| *it <= RING_BYTES_MAX).ok_or(ConfigFault::RingBytes { found })
 }
 
 fn region(identity: [u8; 16], ring_bytes: u64) -> Result<Arc<Region>, OpenError> {

@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 
 use holdfast_io::Files;
-use holdfast_log::{CreateError, Log, LogConfig, Lsn, Recovery};
+use holdfast_log::{ConfigFault, CreateError, Log, LogConfig, Lsn, Recovery};
 use holdfast_memory::{AttachError, Medium, Region, RegionSpec};
 
 use crate::error::OpenError;
@@ -30,13 +30,19 @@ pub(crate) fn identity_of(files: &dyn Files) -> Option<[u8; 16]> {
     Log::identity_of(files).ok()
 }
 
+/// Refuses sizes that no log has.
+pub(crate) fn check(sizes: Sizes<'_>) -> Result<(), ConfigFault> {
+    LogConfig::for_ring(sizes.ring_bytes, sizes.segment_bytes).map(drop)
+}
+
 /// Makes the log of a new store, over whatever an earlier attempt left.
 pub(crate) fn create(
     files: &dyn Files,
     identity: [u8; 16],
     sizes: Sizes<'_>,
 ) -> Result<(), CreateError> {
-    Log::create(files, identity, &config(sizes))
+    let config = LogConfig::for_ring(sizes.ring_bytes, sizes.segment_bytes);
+    Log::create(files, identity, &config.map_err(CreateError::Config)?)
 }
 
 /// Opens the log of a store, which ends at `least` or behind it.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use holdfast_io::checksum::crc32c;
 use holdfast_io::fake::{EIO, ENOSPC, Effect, FakeEntropy, FakeFiles, Fault, Operation};
 use holdfast_io::{Files, OpenHow};
-use holdfast_log::OpenError as LogError;
+use holdfast_log::{ConfigFault, CreateError as LogCreateError, OpenError as LogError};
 use holdfast_memory::Medium;
 use holdfast_pages::{
     AnalysisError, LoadError, OpenArchiveError, OpenError as PagesError,
@@ -637,5 +637,30 @@ fn a_pool_of_any_size_serves() {
         fill(&store, 1);
         assert!(has_all(&store, 1), "{pool_bytes}");
         store.close().expect("a device");
+    }
+}
+
+#[test]
+fn a_ring_that_no_log_has_is_refused_before_anything_is_made_and_a_right_one_serves_then() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let sized = |ring_bytes| {
+        let (memory, segment_bytes) = (Medium::Private, 64 << 10);
+        Config { log: LogPlace::Embedded { memory, ring_bytes, segment_bytes }, ..config() }
+    };
+    for path in [directory.path().join("new"), directory.path().to_owned()] {
+        for found in [0, 1, 64 << 10, 1_000_000, 256 << 20, 1 << 63, u64::MAX] {
+            let refused = Store::open(&path, &sized(found)).map(drop);
+            let Err(OpenError::CreateLog(LogCreateError::Config(fault))) = refused else {
+                panic!("{found}: {refused:?}")
+            };
+            assert_eq!(fault, ConfigFault::RingBytes { found });
+            let is_empty =
+                |path| fs::read_dir(path).map_or(true, |mut names| names.next().is_none());
+            assert!(is_empty(&path), "{found}");
+        }
+        let (store, recovery) = Store::open(&path, &sized(1 << 20)).expect("it is made");
+        assert!(recovery.is_new);
+        store.close().expect("a disk");
+        fs::remove_dir_all(&path).expect("it is there");
     }
 }

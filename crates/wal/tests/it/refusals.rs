@@ -252,6 +252,22 @@ fn sizes_that_no_log_has_are_refused() {
 }
 
 #[test]
+fn a_ring_that_no_log_has_is_refused_with_what_was_asked_for() {
+    let whole = closed();
+    for found in [u64::MAX, (1 << 63) + 1, 1 << 62] {
+        let (files, options) = (FakeFiles::new(1), SMALL.with_ring_bytes(found));
+        let made = Log::<Work, MessagePack>::create_at(&place(&files), &options);
+        let Err(CreateError::Options(fault)) = made else { panic!("{made:?}") };
+        assert_eq!(fault, ConfigFault::RingBytes { found });
+        assert!(files.read_dir(Path::new("")).unwrap().is_empty());
+        let opened = Log::<Work, MessagePack>::open_at(place(&whole), &options).map(drop);
+        let Err(OpenError::Options(fault)) = opened else { panic!("{opened:?}") };
+        assert_eq!(fault, ConfigFault::RingBytes { found });
+    }
+    is_whole(&whole);
+}
+
+#[test]
 fn a_ring_that_is_too_small_for_the_segments_is_made_larger() {
     let files = FakeFiles::new(1);
     let large = SMALL.with_segment_bytes(1 << 20);
