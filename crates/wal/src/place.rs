@@ -15,6 +15,8 @@ use holdfast_io::{Clock, Entropy, Files, Named, named};
 /// Why a directory cannot be had.
 pub(crate) enum PlaceError {
     InUse,
+    /// It is not there.
+    Missing(io::Error),
     Io(io::Error),
 }
 
@@ -58,19 +60,27 @@ impl Place {
     /// nothing comes to lie in it, it goes again.
     pub(crate) fn new_directory(path: &Path) -> Result<Place, PlaceError> {
         let made = MadeDirectories::default();
-        named_at("making", path, made.make(path))?;
-        let place = Place::directory(path).inspect_err(|error| {
+        // Where the one above is missing, no log is missed.
+        let done = made.make(path).map_err(|error| named("making", path, error));
+        done.map_err(PlaceError::Io)?;
+        let place = Place::directory(path).map_err(|error| match error {
             // Somebody else goes on with it.
-            if matches!(error, PlaceError::InUse) {
+            PlaceError::InUse => {
                 made.keep();
+                PlaceError::InUse
             }
+            // Somebody has removed it since.
+            PlaceError::Missing(error) | PlaceError::Io(error) => PlaceError::Io(error),
         })?;
         Ok(Place { _made: Arc::new(made), ..place })
     }
 }
 
 fn named_at<T>(doing: &'static str, path: &Path, done: io::Result<T>) -> Result<T, PlaceError> {
-    done.map_err(|error| PlaceError::Io(named(doing, path, error)))
+    done.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => PlaceError::Missing(named(doing, path, error)),
+        _ => PlaceError::Io(named(doing, path, error)),
+    })
 }
 
 impl fmt::Debug for Place {

@@ -18,7 +18,7 @@ impl From<PlaceError> for CreateError {
     fn from(error: PlaceError) -> CreateError {
         match error {
             PlaceError::InUse => CreateError::InUse,
-            PlaceError::Io(error) => CreateError::Io(error),
+            PlaceError::Missing(error) | PlaceError::Io(error) => CreateError::Io(error),
         }
     }
 }
@@ -41,7 +41,7 @@ impl From<PlaceError> for OpenError {
     fn from(error: PlaceError) -> OpenError {
         match error {
             PlaceError::InUse => OpenError::InUse,
-            PlaceError::Io(error) if error.kind() == io::ErrorKind::NotFound => OpenError::NoLog,
+            PlaceError::Missing(_) => OpenError::NoLog,
             PlaceError::Io(error) => OpenError::Io(error),
         }
     }

@@ -268,6 +268,21 @@ fn a_ring_that_no_log_has_is_refused_with_what_was_asked_for() {
 }
 
 #[test]
+fn a_directory_below_one_that_is_missing_is_named_where_a_log_was_to_be_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let below = directory.path().join("missing").join("log");
+    let opened = Log::<Work, MessagePack>::open_or_create(&below, &SMALL).map(drop);
+    let Err(OpenError::Io(error)) = opened else { panic!("{opened:?}") };
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    assert!(error.to_string().contains(below.to_str().unwrap()), "{error}");
+    let made = Log::<Work, MessagePack>::create(&below, &SMALL);
+    assert!(matches!(made, Err(CreateError::Io(_))), "{made:?}");
+    // Who wants to open what is there and makes nothing is told that there is no log.
+    let opened = Log::<Work, MessagePack>::open(&below, &SMALL).map(drop);
+    assert!(matches!(opened, Err(OpenError::NoLog)), "{opened:?}");
+}
+
+#[test]
 fn a_ring_that_is_too_small_for_the_segments_is_made_larger() {
     let files = FakeFiles::new(1);
     let large = SMALL.with_segment_bytes(1 << 20);
