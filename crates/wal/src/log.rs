@@ -205,7 +205,9 @@ impl<R: Record, F: Format<R>> Log<R, F> {
         self.iter_from(self.shared.log.first())
     }
 
-    /// The durable records from `lsn` on, which is the `lsn` or `end` of an entry or a ticket.
+    /// The durable records from `lsn` on, which is the `lsn` or `end` of an entry or a ticket. From
+    /// any other position the first is [`ReplayError::Damaged`]: it looks as if a device had
+    /// damaged what should begin there.
     #[must_use]
     pub fn iter_from(&self, lsn: Lsn) -> Replay<R, F> {
         Replay::new(&self.shared, lsn)
