@@ -64,10 +64,10 @@
 //! that can bypass the page cache, it does. Errors name the file and what was tried with it.
 //!
 //! A log belongs to the process that opened it. What that process forks without starting another
-//! program may read what was durable at the fork; whatever would change the log is refused, with the
-//! log's failure and an error of the kind `PermissionDenied`, and dropping the log does nothing.
-//! The parent goes on as if there were no child. A child that is to log opens a log of its own, or
-//! this one once its parent has closed it; where a parent is killed, its directory is
+//! program may read what was durable at the fork; whatever would change the log is refused, with
+//! the log's failure and an error of the kind `PermissionDenied`, and dropping the log does
+//! nothing. The parent goes on as if there were no child. A child that is to log opens a log of its
+//! own, or this one once its parent has closed it; where a parent is killed, its directory is
 //! [`OpenError::InUse`] for as long as a child has a copy of the log.
 //!
 //! The design is the operation replay log of "Design and Reliability of a User Space Write-Ahead

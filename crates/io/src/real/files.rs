@@ -3,8 +3,9 @@
 //! Promise: everything is resolved from a descriptor of the root taken once, so a file system
 //! mounted over the root later changes nothing; modes are set whatever the umask is; a path may be
 //! as long as its caller likes.
-//! Never: changes anything in a process that was forked from the one that took it; follows a symbolic link, at any place of a path, or enters another file system: a mount
-//! below the root, or a subvolume, is `EXDEV`.
+//! Never: changes anything in a process that was forked from the one that took the root; follows a
+//! symbolic link, at any place of a path, or enters another file system: a mount below the root, or
+//! a subvolume, is `EXDEV`.
 
 use std::ffi::OsStr;
 use std::io;
@@ -122,8 +123,8 @@ impl RealFiles {
     }
 
     /// Calls `act`, which changes something, with a descriptor of the directory that holds the last
-    /// name of `path`, and that name. Only the last name is left for `act` to resolve, so no link is
-    /// followed on the way.
+    /// name of `path`, and that name. Only the last name is left for `act` to resolve, so no link
+    /// is followed on the way.
     fn at<T>(
         &self,
         path: &Path,

@@ -1,7 +1,8 @@
 //! One inode below a root, by a descriptor that only stands for it.
 //!
 //! Promise: whatever is done is done to that inode, whichever names lead to it by now.
-//! Never: changes anything in a process that was forked from the one that took the root; opens it before somebody asks, so that one which is not the right one is left alone.
+//! Never: changes anything in a process that was forked from the one that took the root; opens it
+//! before somebody asks, so that one which is not the right one is left alone.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -1,7 +1,8 @@
 //! One open ordinary file, by positioned system calls.
 //!
 //! Promise: no shared file position, so any number of threads may use one file.
-//! Never: changes anything in a process that was forked from the one that opened it; repeats a failed sync, whose second success would say nothing.
+//! Never: changes anything in a process that was forked from the one that opened it; repeats a
+//! failed sync, whose second success would say nothing.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};

@@ -106,7 +106,8 @@ pub enum LogPlace {
         /// What the ring is made of. What a process leaves in a medium that outlives it is found by
         /// the next.
         memory: Medium,
-        /// Bytes of the ring, a power of two, 2 to 2048 segments. A restart reads up to half as much.
+        /// Bytes of the ring, a power of two, 2 to 2048 segments. A restart reads up to half as
+        /// much.
         ring_bytes: u64,
         /// Bytes of a segment file, a power of two, at most half the ring. Fixed when the store is
         /// made.
