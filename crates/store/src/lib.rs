@@ -110,6 +110,7 @@ pub use locks::blocked::Blocked;
 pub use node::large::LARGE_VALUE_BYTES_MAX;
 pub use node::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 pub use pool::counts::{LockStatistics, PoolStatistics};
+pub use pool::unfreed::UNFREED_PAGES_MAX;
 pub use restart::rollback::{KEPT_BYTES_MAX, Savepoint};
 pub use snapshot::{Snapshot, SnapshotScan};
 pub use store::{Recovery, Store};

@@ -14,6 +14,7 @@ pub(crate) mod frames;
 pub(crate) mod latches;
 pub(crate) mod page_table;
 pub(crate) mod tally;
+pub(crate) mod unfreed;
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

@@ -16,7 +16,7 @@ use crate::node::aside::Aside;
 use crate::node::body::Body;
 use crate::node::fields::page;
 use crate::node::large::Stored;
-use crate::pool::allocator::{Allocator, PutOff};
+use crate::pool::allocator::Allocator;
 use crate::pool::{Below, Pool};
 use crate::restart::rollback::Undoer;
 use crate::snapshot::formers::Formers;
@@ -32,6 +32,9 @@ pub(crate) const NAMES_ROOT: PageNumber = PageNumber(1);
 
 /// What no name begins with, as names are text: the entries of trees that are to go do.
 pub(crate) const DROPPED: u8 = 0xFF;
+
+/// Pages that one step frees, at most.
+const FREED_AT_ONCE_PAGES: u64 = 512;
 
 /// The entry of a tree that is to go.
 pub(crate) fn dropped_name(root: PageNumber) -> Vec<u8> {
@@ -108,15 +111,12 @@ impl<B: Below> Trees<'_, B> {
         }
     }
 
-    /// Frees pages whose freeing was put off. True if there were some.
+    /// Frees some pages whose freeing was put off. True if there were some.
     ///
     /// # Errors
     /// See [`TreeError`]. For want of room it is put off again.
     pub(crate) fn free_put_off(&self) -> Result<bool, TreeError<B::Error>> {
-        let put_off = self.numbers.take_put_off().or_else(|| self.formers.take_left());
-        let Some(PutOff { tree, first }) = put_off else { return Ok(false) };
-        self.tree(tree).free_from(first)?;
-        Ok(true)
+        Ok(self.tree(NAMES_ROOT).free_waiting(FREED_AT_ONCE_PAGES)? > 0)
     }
 }
 

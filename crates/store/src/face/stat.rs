@@ -28,6 +28,9 @@ pub struct Stat {
     pub pages: u64,
     /// Pages that are free again, and are used before there are more.
     pub free_pages: u64,
+    /// Pages of large values that nobody shows any more and that are not free yet; they are soon.
+    /// What snapshots show is not in this, but in `snapshot_bytes`.
+    pub unfreed_pages: u64,
     /// Nodes of trees that became one with a neighbour since the store was opened.
     pub merged_nodes: u64,
     /// Bytes of the archive.
@@ -97,6 +100,7 @@ impl Stat {
             // Page 0 is none.
             pages: next_page.get() - 1,
             free_pages: free.len() as u64,
+            unfreed_pages: engine.numbers.put_off_pages() + engine.formers.left_pages(),
             merged_nodes: engine.numbers.merged(),
             archive_bytes: runs.iter().map(|run| run.bytes()).sum(),
             archive_runs: runs.len() as u64,

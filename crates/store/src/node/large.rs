@@ -51,6 +51,13 @@ pub(crate) struct Part<'a> {
     pub(crate) bytes: &'a [u8],
 }
 
+impl Large {
+    /// How many pages it has.
+    pub(crate) fn pages(self) -> u64 {
+        self.bytes.div_ceil(LARGE_PAGE_BYTES) as u64
+    }
+}
+
 impl<'a> Stored<'a> {
     /// What the bytes in the leaf say.
     #[inline]

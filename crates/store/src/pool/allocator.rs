@@ -11,6 +11,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use holdfast_pages::PageNumber;
 
+use crate::pool::unfreed::{PutOff, Unfreed};
+
 /// Leaves that are noted to be looked at again, at most; with keys of the largest size that is less
 /// than a MiB. What is beyond that is found by whoever reads there, and by
 /// [`crate::Store::reclaim`].
@@ -18,7 +20,7 @@ const UNTIDY_MAX: usize = 1024;
 
 /// The numbers of pages that may begin.
 #[derive(Debug)]
-pub(crate) struct Allocator(Mutex<Numbers>, Mutex<Untidy>, AtomicBool);
+pub(crate) struct Allocator(Mutex<Numbers>, Mutex<Untidy>, AtomicBool, Mutex<()>);
 
 /// Keys of leaves that are to be looked at, by the roots of their trees.
 #[derive(Debug, Default)]
@@ -34,7 +36,7 @@ pub(crate) type Place = (PageNumber, Vec<u8>);
 struct Numbers {
     next: PageNumber,
     free: Vec<PageNumber>,
-    put_off: VecDeque<PutOff>,
+    put_off: Unfreed,
     /// Nodes that became one with a neighbour.
     merged: u64,
     /// Roots of trees that are to go or are gone, which somebody may have kept.
@@ -43,22 +45,13 @@ struct Numbers {
     loading: BTreeSet<PageNumber>,
 }
 
-/// Pages of a large value that nobody reaches, and that could not be freed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PutOff {
-    /// The root of the tree whose value it was.
-    pub(crate) tree: PageNumber,
-    /// The first page that is left.
-    pub(crate) first: PageNumber,
-}
-
 impl Allocator {
     /// Gives the free ones, from the last to the first, then `next` and those behind it.
     #[must_use]
     pub(crate) fn new(next: PageNumber, free: Vec<PageNumber>) -> Allocator {
-        let (put_off, dropped, loading) = (VecDeque::new(), BTreeSet::new(), BTreeSet::new());
+        let (put_off, dropped, loading) = (Unfreed::default(), BTreeSet::new(), BTreeSet::new());
         let numbers = Numbers { next, free, put_off, merged: 0, dropped, loading };
-        Allocator(Mutex::new(numbers), Mutex::default(), AtomicBool::new(false))
+        Allocator(Mutex::new(numbers), Mutex::default(), AtomicBool::new(false), Mutex::default())
     }
 
     /// A number that no page has.
@@ -145,12 +138,22 @@ impl Allocator {
 
     /// Remembers pages that are to be freed later.
     pub(crate) fn put_off(&self, pages: PutOff) {
-        self.lock().put_off.push_back(pages);
+        self.lock().put_off.push(pages);
     }
 
     /// Pages that are to be freed now, if there are some.
     pub(crate) fn take_put_off(&self) -> Option<PutOff> {
-        self.lock().put_off.pop_front()
+        self.lock().put_off.pop()
+    }
+
+    /// How many pages are to be freed later.
+    pub(crate) fn put_off_pages(&self) -> u64 {
+        self.lock().put_off.pages()
+    }
+
+    /// Held by whoever frees pages that waited for that, so that none is in nobody's hands.
+    pub(crate) fn freeing(&self) -> MutexGuard<'_, ()> {
+        self.3.lock().expect("nothing panics that frees pages")
     }
 
     /// Remembers that the leaf of a key is to be looked at.

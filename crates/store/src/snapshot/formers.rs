@@ -23,7 +23,7 @@ use holdfast_pages::canary::{Invariant, holds};
 use holdfast_pages::{PageNumber, Rsn};
 
 use crate::locks::names::Name;
-use crate::pool::allocator::PutOff;
+use crate::pool::unfreed::{PutOff, Unfreed};
 use crate::snapshot::former::Former;
 use layer::{Entry, Layer, Layers};
 pub(crate) use running::Running;
@@ -56,7 +56,7 @@ struct Readers {
     taken: u64,
     leaving: VecDeque<Leaving>,
     /// Pages of large values that nobody shows any more, to be freed.
-    left: Vec<PutOff>,
+    left: Unfreed,
 }
 
 /// A large value that no leaf tells of since this place.
@@ -226,6 +226,11 @@ impl Formers {
     /// Pages of a large value that no snapshot shows any more, if there are some.
     pub(crate) fn take_left(&self) -> Option<PutOff> {
         self.readers().left.pop()
+    }
+
+    /// How many pages of such values there are.
+    pub(crate) fn left_pages(&self) -> u64 {
+        self.readers().left.pages()
     }
 
     /// Bytes that are kept.

@@ -14,8 +14,8 @@ use super::stop::{Stop, TreeError, corrupt};
 use super::{FLUSH_EVERY_BYTES, Tree};
 use crate::node::contents::put_large_image;
 use crate::node::large::{LARGE_PAGE_BYTES, LARGE_VALUE_BYTES_MAX, Large, Part, Stored, plain};
-use crate::pool::allocator::PutOff;
 use crate::pool::latches;
+use crate::pool::unfreed::{PutOff, UNFREED_PAGES_MAX};
 use crate::pool::{Below, WriteLatch};
 
 impl<B: Below> Tree<'_, B> {
@@ -48,7 +48,8 @@ impl<B: Below> Tree<'_, B> {
             unflushed_bytes += bytes.len();
             let begun = self.flush_if_many(&mut unflushed_bytes);
             let begun = begun.and_then(|()| self.again(|| self.begin_part(part)));
-            first = begun.inspect_err(|_| self.leave(first))?;
+            let behind = Large { bytes: value.len() - rest.len(), first };
+            first = begun.inspect_err(|_| self.leave(behind))?;
             rest = before;
         }
         Ok(Large { bytes: value.len(), first })
@@ -92,12 +93,43 @@ impl<B: Below> Tree<'_, B> {
     /// # Errors
     /// See [`TreeError`]; the pages that are left are nobody's. For want of room they are put off.
     pub(crate) fn free(&self, large: Large) -> Result<(), TreeError<B::Error>> {
-        let pages = PutOff { tree: self.root, first: large.first };
-        if self.formers.keep(pages, large.bytes as u64, || self.stream.next()) {
-            self.formers.bound();
-            return Ok(());
+        let pages = self.put_off_of(large);
+        if !self.formers.keep(pages, large.bytes as u64, || self.stream.next()) {
+            self.free_now(large)?;
         }
-        self.free_from(large.first)
+        self.formers.bound();
+        self.relieve(large);
+        Ok(())
+    }
+
+    /// Takes part in freeing what waits for that, if it is too much. Twice as many pages as the
+    /// value has that the caller leaves behind: so it becomes less, however many do that.
+    fn relieve(&self, large: Large) {
+        if self.numbers.put_off_pages() + self.formers.left_pages() > UNFREED_PAGES_MAX {
+            // What cannot be freed waits on.
+            let _ = self.free_waiting(2 * large.pages());
+        }
+    }
+
+    /// Frees pages that wait for it, of any tree, so many at most. Returns how many that were.
+    ///
+    /// # Errors
+    /// As [`Tree::free`].
+    pub(crate) fn free_waiting(&self, pages_max: u64) -> Result<u64, TreeError<B::Error>> {
+        latches::may_wait();
+        let _alone = self.numbers.freeing();
+        let mut freed = 0;
+        while freed < pages_max {
+            let next = self.numbers.take_put_off().or_else(|| self.formers.take_left());
+            let Some(next) = next else { break };
+            let of = Tree { root: next.tree, ..*self };
+            freed += of.free_from(next, pages_max - freed)?;
+        }
+        Ok(freed)
+    }
+
+    fn put_off_of(&self, large: Large) -> PutOff {
+        PutOff { tree: self.root, first: large.first, pages: large.pages() }
     }
 
     /// Shows every page of a value, in order.
@@ -134,23 +166,32 @@ impl<B: Below> Tree<'_, B> {
         }
     }
 
-    /// Frees a page and those behind it, now or later: no leaf tells of them.
-    fn leave(&self, first: PageNumber) {
-        let _ = self.free_from(first);
+    /// Frees pages now or later: no leaf tells of them.
+    fn leave(&self, large: Large) {
+        let _ = self.free_now(large);
     }
 
-    /// Frees a page that no leaf leads to and those behind it. What cannot be freed for want of
-    /// room is put off.
-    pub(crate) fn free_from(&self, first: PageNumber) -> Result<(), TreeError<B::Error>> {
-        let mut number = first;
-        while number != PageNumber::NONE {
-            let freed = self.again(|| self.free_part(number));
-            if let Err(TreeError::Flush(FlushError::Full(_)) | TreeError::PoolTooSmall) = freed {
-                self.numbers.put_off(PutOff { tree: self.root, first: number });
+    /// Frees the pages of a value that no leaf and no snapshot leads to. What cannot be freed for
+    /// want of room is put off.
+    pub(crate) fn free_now(&self, large: Large) -> Result<(), TreeError<B::Error>> {
+        self.free_from(self.put_off_of(large), u64::MAX).map(drop)
+    }
+
+    /// The same, of so many pages at most; the others are put off. Returns how many it freed.
+    fn free_from(&self, from: PutOff, pages_max: u64) -> Result<u64, TreeError<B::Error>> {
+        let (mut left, mut freed) = (from, 0);
+        while left.first != PageNumber::NONE && freed < pages_max {
+            let next = self.again(|| self.free_part(left.first));
+            if let Err(TreeError::Flush(FlushError::Full(_)) | TreeError::PoolTooSmall) = next {
+                self.numbers.put_off(left);
             }
-            number = freed?;
+            left = PutOff { first: next?, pages: left.pages.saturating_sub(1), ..left };
+            freed += 1;
         }
-        Ok(())
+        if left.first != PageNumber::NONE {
+            self.numbers.put_off(left);
+        }
+        Ok(freed)
     }
 
     /// Frees one page, and returns the next.

@@ -126,7 +126,7 @@ impl<B: Below> Trees<'_, B> {
     fn free_one(&self, aside: Aside) {
         let (pages, large) = (self.asides(), aside.large);
         let is_read = self.formers.are_being_taken();
-        let _ = if is_read { pages.free(large) } else { pages.free_from(large.first) };
+        let _ = if is_read { pages.free(large) } else { pages.free_now(large) };
     }
 
     fn asides(&self) -> Tree<'_, B> {

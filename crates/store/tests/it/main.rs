@@ -41,3 +41,4 @@ mod space;
 mod statistics;
 mod support;
 mod threads;
+mod unfreed;

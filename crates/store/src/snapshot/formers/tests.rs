@@ -100,7 +100,7 @@ fn the_oldest_snapshot_ends_when_there_is_too_much() {
 #[test]
 fn pages_of_a_large_value_wait_for_the_oldest_snapshot() {
     let formers = Formers::new(u64::MAX);
-    let pages = |first| PutOff { tree: TREE, first: PageNumber(first) };
+    let pages = |first| PutOff { tree: TREE, first: PageNumber(first), pages: first };
     assert!(!formers.keep(pages(1), 10, || Rsn(1)));
     let (old, new) = (taken(&formers, 10), taken(&formers, 20));
     assert!(formers.keep(pages(2), 10, || Rsn(15)));
@@ -109,6 +109,7 @@ fn pages_of_a_large_value_wait_for_the_oldest_snapshot() {
     formers.end(&newest);
     assert_eq!(formers.take_left(), None);
     formers.end(&old);
+    assert_eq!(formers.left_pages(), 2);
     assert_eq!((formers.take_left(), formers.take_left()), (Some(pages(2)), None));
     formers.end(&new);
     assert_eq!((formers.take_left(), formers.bytes()), (Some(pages(3)), 0));
