@@ -73,7 +73,7 @@ impl<B: Below> Trees<'_, B> {
         loop {
             let mut damaged = None;
             let end = names.leaf(Seek::At(&from), |seen| {
-                if let Seen::Key { value, .. } = seen {
+                if let Seen::Key { value, ghost: false, .. } = seen {
                     match root_told(value) {
                         Ok(root) => roots.push(root),
                         Err(why) => damaged = Some(why),

@@ -267,6 +267,8 @@ fn trees_that_were_dropped_before_and_those_of_others_are_refused() {
     put_all(&store, &new, 0..300, 2, 300);
     assert_eq!(snapshot.tree_names().expect("pages"), Vec::<String>::new());
     assert_eq!(shown(&snapshot, &new), Contents::new());
+    // What the snapshot shows of the old one's name is no tree: its pages are others' by now.
+    assert_eq!(sound(&store).unreached, vec![]);
 }
 
 /// Moves something between values of which some have pages of their own, so that their sum stays.
