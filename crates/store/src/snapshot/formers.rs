@@ -157,12 +157,22 @@ impl Formers {
         self.shard(tree, key).find(reader.number, tree, key).unwrap_or(now)
     }
 
-    /// Whether a snapshot may show a key that nobody has a lock on. Its leaf is latched.
+    /// Whether a snapshot may show a key that is deleted, and that nobody has a lock on. Its leaf is
+    /// latched.
     pub(crate) fn shows(&self, tree: PageNumber, key: &[u8]) -> bool {
+        // What is kept is what the key was where some snapshot stands. If that is never a value,
+        // all of its life lies behind or before every one of them.
         self.are_wanted()
             && holds(Invariant::ShownKeysStay)
-            && (self.shard(tree, key).has(tree, key)
+            && (self.shard(tree, key).has_value(tree, key)
                 || self.readers().live.iter().any(|reader| reader.may_show(tree, key)))
+    }
+
+    /// Forgets a key whose entry is gone, which no snapshot shows: its leaf, latched since that was
+    /// asked, says the same.
+    pub(crate) fn forget(&self, tree: PageNumber, key: &[u8]) {
+        let freed = self.shard(tree, key).forget(tree, key);
+        self.bytes.fetch_sub(freed, Ordering::Relaxed);
     }
 
     /// Keeps the pages of a large value, which no leaf tells of any more, if a snapshot may show

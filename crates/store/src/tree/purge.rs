@@ -98,11 +98,16 @@ impl<B: Below> Tree<'_, B> {
         let large = free.iter().filter_map(|place| Stored::large_of(node.entry(*place).value));
         let mut purged = Purged { count: free.len(), large: large.collect(), ..Purged::default() };
         if !free.is_empty() {
+            // A snapshot that is taken from here on knows nothing of them.
+            let are_kept = self.formers.are_wanted();
+            let kept = free.iter().filter(|_| are_kept).map(|place| node.key(*place));
+            let kept: Vec<_> = kept.collect();
             let (mut places, mut body) = (Vec::new(), Vec::new());
             free.iter().for_each(|place| varint::put(*place as u64, &mut places));
             Body::Purge { places: &places }.put(&mut body);
             let (number, said) = (leaf.number(), Said::Body(By::System, &body));
             put(self.stream, &mut [Change { page: &mut leaf, number, said: &[said] }])?;
+            kept.iter().for_each(|key| self.formers.forget(self.root, key));
         }
         let node = self.node(&leaf)?;
         purged.stays = node.find(key).is_ok_and(|place| node.entry(place).ghost);

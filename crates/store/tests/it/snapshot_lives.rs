@@ -3,6 +3,7 @@
 //! Promise: whatever a snapshot shows is compared with what was committed when it was taken.
 //! Never: depends on time: a seed has one life.
 
+use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use holdfast_io::fake::Random;
@@ -17,6 +18,8 @@ use crate::support::{factor, machine, open, settle, sound};
 
 const TREES: [&str; 3] = ["one", "other", "third"];
 const KEYS: u64 = 60;
+/// Keys behind one of those that come and go.
+const SHORT_MAX: u64 = 8;
 const STEPS: u64 = 250;
 const OPEN_MAX: usize = 3;
 const SNAPSHOTS_MAX: usize = 4;
@@ -35,6 +38,8 @@ struct Open<'s> {
 struct Taken<'s> {
     snapshot: Snapshot<'s>,
     shows: All,
+    /// Keys that were changed and neither committed nor undone, by tree.
+    running: BTreeSet<(usize, Vec<u8>)>,
 }
 
 /// What a life has come to.
@@ -44,6 +49,8 @@ struct Count {
     snapshots: u64,
     looks: u64,
     commits: u64,
+    short: u64,
+    ghosts: u64,
 }
 
 struct Life<'s> {
@@ -58,6 +65,11 @@ struct Life<'s> {
 
 fn key(at: u64) -> Vec<u8> {
     format!("{at:04}").into_bytes()
+}
+
+/// One that comes behind that, and does not stay.
+fn short_key(at: u64, one: u64) -> Vec<u8> {
+    format!("{at:04}-{one}").into_bytes()
 }
 
 /// Some are longer than a page, and leaves have few of the others.
@@ -89,6 +101,7 @@ impl<'s> Life<'s> {
                 self.store.step(service).map_err(|error| error.to_string())?;
             }
             52 => settle(self.store),
+            53..58 => self.live_and_die()?,
             _ => self.change()?,
         }
         Ok(())
@@ -96,9 +109,78 @@ impl<'s> Life<'s> {
 
     fn take(&mut self) -> Result<(), String> {
         let snapshot = self.store.snapshot().map_err(|error| error.to_string())?;
-        self.taken.push(Taken { snapshot, shows: self.committed.clone() });
+        let writes = self.open.iter().flat_map(|open| &open.writes);
+        let keys = writes.flat_map(|(tree, keys)| keys.iter().map(|(key, _)| (*tree, key.clone())));
+        let running = keys.collect();
+        self.taken.push(Taken { snapshot, shows: self.committed.clone(), running });
         self.count.snapshots += 1;
         Ok(())
+    }
+
+    /// Keys that come between others and go again, in one transaction or in several, and maybe
+    /// come and go once more.
+    fn live_and_die(&mut self) -> Result<(), String> {
+        let (which, at) = (self.random.below(TREES.len() as u64) as usize, self.random.below(KEYS));
+        let count = 1 + self.random.below(SHORT_MAX);
+        let keys: Vec<_> = (0..count).map(|one| short_key(at, one)).collect();
+        for _ in 0..1 + self.random.below(2) {
+            let value = any_value(self.random);
+            let puts =
+                keys.iter().map(|key| (key.clone(), Some(value.clone()))).collect::<Writes>();
+            let deletes = keys.iter().map(|key| (key.clone(), None)).collect::<Writes>();
+            let mut parts = vec![puts, deletes];
+            if self.random.chance(40) {
+                parts = vec![parts.concat()];
+            }
+            for part in parts {
+                self.write_all(which, part)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A transaction of these writes, which is given up if somebody is in its way; or in one of
+    /// ten cases without that.
+    fn write_all(&mut self, which: usize, writes: Writes) -> Result<(), String> {
+        let mut one = self.store.begin_impatient();
+        let tree = &self.trees[which];
+        for (key, value) in &writes {
+            let done = match value {
+                Some(value) => one.put(tree, key, value),
+                None => one.delete(tree, key).map(drop),
+            };
+            match done {
+                Ok(()) => {}
+                Err(TransactionError::Busy(_)) => return Ok(()),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        if self.random.chance(10) {
+            return one.abort().map_err(|error| error.to_string());
+        }
+        one.commit(Durability::Memory).map_err(|error| error.to_string())?;
+        self.has_committed(&[(which, writes)]);
+        self.count.short += 1;
+        Ok(())
+    }
+
+    /// Looks whether there are entries of deleted keys that no snapshot shows.
+    fn check_ghosts(&mut self) -> Result<(), String> {
+        self.open.clear();
+        settle(self.store);
+        let mut may_stay = BTreeSet::new();
+        for Taken { shows, running, .. } in &self.taken {
+            let trees = shows.iter().enumerate();
+            let shown =
+                trees.flat_map(|(tree, all)| all.keys().map(move |key| (tree, key.clone())));
+            may_stay.extend(shown.chain(running.iter().cloned()));
+        }
+        may_stay.retain(|(tree, key)| !self.committed[*tree].contains_key(key));
+        let ghosts = sound(self.store).ghosts;
+        self.count.ghosts += ghosts;
+        // And the name of the tree that went before all of them were taken, until its pages did.
+        let is_right = ghosts <= may_stay.len() as u64 + 1;
+        if is_right { Ok(()) } else { Err(format!("{ghosts} ghosts, of {}", may_stay.len())) }
     }
 
     /// Changes something in one of the transactions that are open.
@@ -178,7 +260,7 @@ impl<'s> Life<'s> {
     /// Looks at a part of what a snapshot shows.
     fn look(&mut self) -> Result<(), String> {
         let Some(at) = any_of(self.random, self.taken.len()) else { return Ok(()) };
-        let Taken { snapshot, shows } = &self.taken[at];
+        let Taken { snapshot, shows, .. } = &self.taken[at];
         let which = self.random.below(TREES.len() as u64) as usize;
         self.count.looks += 1;
         let (from, to) = (self.random.below(KEYS), self.random.below(KEYS + 1));
@@ -196,7 +278,8 @@ impl<'s> Life<'s> {
 
     /// Looks at all that all snapshots show, and lets go of everything.
     fn end(mut self) -> Result<(), String> {
-        for Taken { snapshot, shows } in self.taken.drain(..) {
+        self.check_ghosts()?;
+        for Taken { snapshot, shows, .. } in self.taken.drain(..) {
             if snapshot.tree_names().map_err(|error| error.to_string())? != TREES {
                 return Err("other trees".to_owned());
             }
@@ -226,7 +309,8 @@ fn delete_range(
     if deleted.is_err() {
         transaction.roll_back_to(before)?;
     }
-    deleted.map(|_| range.map(|at| (key(at), None)).collect())
+    let all = |at| (0..SHORT_MAX).map(move |one| short_key(at, one)).chain([key(at)]);
+    deleted.map(|_| range.flat_map(all).map(|key| (key, None)).collect())
 }
 
 fn same(is_same: bool, what: &str, snapshot: &Snapshot<'_>) -> Result<(), String> {
@@ -309,6 +393,7 @@ fn snapshots_show_what_was_committed_when_they_were_taken() {
     }
     println!("{count:?}");
     assert!(count.looks > 1000 && count.snapshots > 500, "{count:?}");
+    assert!(count.short > 1000 && count.ghosts > 100, "{count:?}");
 }
 
 #[test]

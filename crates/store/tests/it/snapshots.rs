@@ -150,6 +150,39 @@ fn what_a_snapshot_held_goes_with_it() {
 }
 
 #[test]
+fn what_comes_and_goes_behind_all_snapshots_leaves_nothing_with_them() {
+    let (store, _) = open(&machine(14));
+    let tree = store.tree("queue").expect("a tree");
+    put_all(&store, &tree, 0..2, 1, 300);
+    let old = store.snapshot().expect("a log");
+    put_all(&store, &tree, 2..4, 1, 300);
+    let newer = store.snapshot().expect("a log");
+    let (mut kept, mut next) = (Vec::new(), 4);
+    for round in 0..4 {
+        for _ in 0..300 {
+            put_all(&store, &tree, next..next + 1, 2, if next % 50 == 0 { 9000 } else { 300 });
+            let mut one = store.begin();
+            let head = one.scan::<&[u8]>(&tree, .., Direction::Up).next();
+            let (head, _) = head.expect("a job").expect("pages");
+            assert!(one.delete(&tree, &head).expect("pages"));
+            one.commit(Memory).expect("a log");
+            next += 1;
+        }
+        settle(&store);
+        // Those that were there when the snapshots were taken, and none of the 1200 others.
+        assert_eq!(sound(&store).ghosts, 4, "round {round}");
+        kept.push(store.stat().snapshot_bytes);
+    }
+    // Large values are in it, until the snapshots end.
+    assert!(kept[3] < kept[0] + 18 * 9000 + 300, "{kept:?} bytes are kept");
+    assert_eq!(shown(&old, &tree), all(0..2, 1, 300));
+    assert_eq!(shown(&newer, &tree), all(0..4, 1, 300));
+    drop(newer);
+    settle(&store);
+    assert_eq!((sound(&store).ghosts, shown(&old, &tree)), (2, all(0..2, 1, 300)));
+}
+
+#[test]
 fn nothing_is_left_of_a_snapshot_by_a_crash_but_pages_to_reclaim() {
     let files = machine(5);
     let (store, _) = open(&files);

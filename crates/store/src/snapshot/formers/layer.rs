@@ -55,6 +55,18 @@ impl Layer {
         self.formers.get(&tree).and_then(|keys| keys.get(key)).or_else(early)
     }
 
+    /// All that it has of a key.
+    fn all_of(&self, tree: PageNumber, key: &[u8]) -> impl Iterator<Item = &Former> {
+        let former = self.formers.get(&tree).and_then(|keys| keys.get(key));
+        let early = self.early.get(&tree).and_then(|keys| keys.get(key));
+        former.into_iter().chain(early.into_iter().flatten().map(|(_, former)| former))
+    }
+
+    fn remove(&mut self, tree: PageNumber, key: &[u8]) {
+        self.formers.get_mut(&tree).and_then(|keys| keys.remove(key));
+        self.early.get_mut(&tree).and_then(|keys| keys.remove(key));
+    }
+
     /// Keeps this if it has nothing of the key. How many bytes that is.
     fn keep(&mut self, Entry { tree, key, former }: Entry) -> u64 {
         let bytes = bytes_of(&key, &former);
@@ -140,9 +152,21 @@ impl Layers {
         self.0[own..].iter().find_map(|layer| layer.find(tree, key, from)).cloned()
     }
 
-    /// Whether something is kept of a key.
-    pub(super) fn has(&self, tree: PageNumber, key: &[u8]) -> bool {
-        self.0.iter().any(|layer| layer.find(tree, key, Rsn::NONE).is_some())
+    /// Whether the key had a value before some change of it that a snapshot does not show.
+    pub(super) fn has_value(&self, tree: PageNumber, key: &[u8]) -> bool {
+        let is_value = |former: &Former| matches!(former, Former::Value(_));
+        self.0.iter().any(|layer| layer.all_of(tree, key).any(is_value))
+    }
+
+    /// Forgets a key, which every snapshot shows the absence of, as its leaf does. How many bytes
+    /// less there are.
+    pub(super) fn forget(&mut self, tree: PageNumber, key: &[u8]) -> u64 {
+        let bytes = |layer: &mut Layer| {
+            let bytes = layer.all_of(tree, key).map(|former| bytes_of(key, former)).sum::<u64>();
+            layer.remove(tree, key);
+            bytes
+        };
+        self.0.iter_mut().map(bytes).sum()
     }
 
     /// Takes a layer out; older ones get what they need of it. Returns the rest, to be dropped when

@@ -117,22 +117,53 @@ fn pages_of_a_large_value_wait_for_the_oldest_snapshot() {
 
 /// Every change of a key, and what it was before.
 struct Kept {
-    keys: [u64; 8],
-    changes: Vec<(u8, u64, u64)>,
+    keys: [Former; 8],
+    changes: Vec<(u8, u64, Former)>,
 }
 
 impl Kept {
-    fn seen(&self, key: u8, at: u64) -> u64 {
-        let later = |(changed, rsn, _): &&(u8, u64, u64)| *changed == key && *rsn >= at;
-        self.changes.iter().find(later).map_or(self.keys[key as usize], |change| change.2)
+    fn seen(&self, key: u8, at: u64) -> &Former {
+        let later = |(changed, rsn, _): &&(u8, u64, Former)| *changed == key && *rsn >= at;
+        self.changes.iter().find(later).map_or(&self.keys[key as usize], |change| &change.2)
     }
+
+    /// Changes a key: one that is there may be deleted.
+    fn change(&mut self, formers: &Formers, key: u8, now: u64, is_deleted: bool) {
+        let is_there = matches!(self.keys[key as usize], Former::Value(_));
+        let new = if is_there && is_deleted { Former::Ghost(vec![]) } else { value(now) };
+        let before = std::mem::replace(&mut self.keys[key as usize], new);
+        self.changes.push((key, now, before.clone()));
+        formers.note(TREE, &[key], Rsn(now), || before);
+    }
+
+    /// Takes a key's entry away, if it is deleted and no snapshot shows it. Whether that was so.
+    fn purge(&mut self, formers: &Formers, readers: &[Arc<Reader>], key: u8) -> bool {
+        if !matches!(self.keys[key as usize], Former::Ghost(_)) {
+            return false;
+        }
+        let is_shown = readers.iter().any(|one| shown(self.seen(key, one.at().get())).is_some());
+        assert_eq!(formers.shows(TREE, &[key]), is_shown);
+        if !is_shown {
+            self.keys[key as usize] = Former::Absent;
+            formers.forget(TREE, &[key]);
+            assert_eq!(formers.shard(TREE, &[key]).forget(TREE, &[key]), 0);
+        }
+        !is_shown
+    }
+}
+
+/// The value that a snapshot shows of what a key was.
+fn shown(former: &Former) -> Option<Vec<u8>> {
+    former.clone().before(&[]).expect("nothing runs")
 }
 
 #[test]
 fn layers_show_what_all_changes_in_one_list_show() {
+    let mut purged = 0;
     for seed in 1..=200 {
         let (mut random, formers) = (Random::new(seed), Formers::new(u64::MAX));
-        let mut kept = Kept { keys: [0; 8], changes: Vec::new() };
+        let keys = std::array::from_fn(|_| Former::Absent);
+        let mut kept = Kept { keys, changes: Vec::new() };
         let mut readers = Vec::new();
         for now in 1..300 {
             match random.below(10) {
@@ -141,21 +172,18 @@ fn layers_show_what_all_changes_in_one_list_show() {
                     let gone = readers.swap_remove(random.below(readers.len() as u64) as usize);
                     formers.end(&gone);
                 }
-                _ => {
-                    let key = random.below(8) as u8;
-                    let before = std::mem::replace(&mut kept.keys[key as usize], now);
-                    kept.changes.push((key, now, before));
-                    formers.note(TREE, &[key], Rsn(now), || value(before));
-                }
+                2..5 => purged += u64::from(kept.purge(&formers, &readers, random.below(8) as u8)),
+                _ => kept.change(&formers, random.below(8) as u8, now, random.chance(50)),
             }
             for reader in &readers {
                 let key = random.below(8) as u8;
-                let found = seen(&formers, reader, key, value(kept.keys[key as usize]));
-                let expected = value(kept.seen(key, reader.at().get()));
-                assert_eq!(found, expected, "seed {seed}, key {key} at {now}");
+                let found = seen(&formers, reader, key, kept.keys[key as usize].clone());
+                let expected = shown(kept.seen(key, reader.at().get()));
+                assert_eq!(shown(&found), expected, "seed {seed}, key {key} at {now}");
             }
         }
         readers.iter().for_each(|reader| formers.end(reader));
         assert_eq!(formers.bytes(), 0, "seed {seed}");
     }
+    assert!(purged > 1000, "{purged} keys died");
 }
