@@ -136,8 +136,9 @@ impl Transaction<'_> {
     ///
     /// # Errors
     /// See [`TransactionError`]; keys may be deleted then, so roll back, to a savepoint maybe.
-    /// [`TransactionError::TooLarge`] is told where the keys have more bytes than a transaction can
-    /// undo: delete a part of the range in each of several transactions.
+    /// [`TransactionError::TooLarge`] is told to a redo-only transaction alone, where the keys have
+    /// more bytes than it may keep: delete a part of the range in each of several, or all of it in
+    /// a transaction of the other kind.
     pub fn delete_range<K: AsRef<[u8]>>(
         &mut self,
         tree: &Tree,

@@ -166,6 +166,13 @@ impl<B: Below> Tree<'_, B> {
         }
     }
 
+    /// Frees what lies elsewhere of a value that no leaf tells of, as nobody could ever see it.
+    pub(crate) fn let_stored_go(&self, stored: &[u8]) {
+        if let Some(large) = Stored::large_of(stored) {
+            self.leave(large);
+        }
+    }
+
     /// Frees pages now or later: no leaf tells of them.
     fn leave(&self, large: Large) {
         let _ = self.free_now(large);

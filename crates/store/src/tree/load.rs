@@ -42,12 +42,13 @@ impl<B: Below> Tree<'_, B> {
     ) -> Result<(), TreeError<B::Error>> {
         loop {
             let tried = self.again(|| self.try_to_fill(low, entries, next))?;
-            if let Some(level) = tried.passed {
-                self.again(|| self.adopt(low, level))?;
-            }
+            let adopt = |level| self.again(|| self.adopt(low, level));
+            let adopted = tried.passed.map_or(Ok(()), adopt);
             if tried.is_done {
+                // A foster child that was not adopted is by whoever passes it next.
                 return Ok(());
             }
+            adopted?;
         }
     }
 

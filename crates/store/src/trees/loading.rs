@@ -1,8 +1,8 @@
 //! A tree is made of keys that come in order.
 //!
 //! Promise: the tree has its name when all of it is there, as one transaction, and not before;
-//! what a crash, or an error, leaves of it becomes free by itself. Of each leaf one image reaches
-//! the log, and little else.
+//! what an error leaves of it becomes free by itself, and what a crash does, but for large values
+//! that no leaf tells of yet. Of each leaf one image reaches the log, and little else.
 //! Never: changes a tree that somebody has.
 
 use std::sync::Arc;
@@ -25,10 +25,11 @@ impl Store {
     /// if keys will come between these. That is far faster than transactions, and any amount.
     ///
     /// The tree is there when this returns, and then as safe as was asked for. If the process ends
-    /// before, there is none, and what was made of it becomes free after the next open.
+    /// before, there is none, and what was made of it becomes free after the next open; but for
+    /// large values of the leaf that was made then, which [`Store::reclaim`] frees.
     ///
     /// # Errors
-    /// See [`LoadTreeError`]; there is no such tree then, and what was made of it becomes free.
+    /// See [`LoadTreeError`]; there is no such tree then, and all that was made of it becomes free.
     pub fn load_tree<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         name: &str,
@@ -112,13 +113,14 @@ impl<'a> Loader<'a> {
             return Err(LoadTreeError::NotSorted { key: key.to_vec() });
         }
         let stored = self.tree.store(value).map_err(TransactionError::from)?.into_owned();
+        self.unflushed_bytes += value.len();
         let bytes = entry_bytes(key, &stored);
-        if !self.entries.is_empty() && self.leaf_bytes(Some(key), (1, bytes)) > self.fill_bytes {
-            self.end_leaf(key)?;
+        let is_full = self.leaf_bytes(Some(key), (1, bytes)) > self.fill_bytes;
+        if !self.entries.is_empty() && is_full {
+            self.end_leaf(key).inspect_err(|_| self.tree.let_stored_go(&stored))?;
         }
         self.bytes += bytes;
         self.entries.push((key.to_vec(), stored));
-        self.unflushed_bytes += value.len();
         Ok(())
     }
 
@@ -142,7 +144,7 @@ impl<'a> Loader<'a> {
     fn give_last_away(&mut self) -> Result<(), LoadTreeError> {
         let (key, stored) = self.entries.pop().expect("one key fits alone");
         self.bytes -= entry_bytes(&key, &stored);
-        self.fill(&key)?;
+        self.fill(&key).inspect_err(|_| self.tree.let_stored_go(&stored))?;
         self.bytes = entry_bytes(&key, &stored);
         self.entries.push((key, stored));
         Ok(())
@@ -169,7 +171,17 @@ impl<'a> Loader<'a> {
         }
         let filled: Result<(), TreeError<FetchError>> =
             self.tree.fill_last_leaf(&self.low, &self.entries);
-        Ok(filled.map_err(TransactionError::from)?)
+        filled.map_err(TransactionError::from)?;
+        self.entries.clear();
+        Ok(())
+    }
+}
+
+impl Drop for Loader<'_> {
+    /// Frees what lies elsewhere of values that no leaf tells of, since one could not be made, or
+    /// whoever brings the keys has panicked.
+    fn drop(&mut self) {
+        self.entries.iter().for_each(|(_, stored)| self.tree.let_stored_go(stored));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use holdfast_io::Files;
 use holdfast_io::fake::{FakeFiles, Mood, Random};
 use holdfast_store::Durability::{Disk, Memory};
 use holdfast_store::{Direction, LoadTreeError, Service, Store, TransactionError};
@@ -150,6 +151,52 @@ fn what_is_not_in_order_or_has_no_end_leaves_no_tree_and_its_pages_become_free()
     let refused = store.load_tree("loaded", 100, numbered(), Memory);
     assert!(matches!(refused, Err(LoadTreeError::Exists)), "{refused:?}");
     assert_eq!(contents(&store, "loaded").expect("it is there").len(), 3000);
+}
+
+#[test]
+fn large_values_of_a_load_that_is_refused_or_panics_become_free_too() {
+    let (_, store) = empty();
+    let before = store.stat().pages - store.stat().free_pages;
+    for last in (1..200_u32).step_by(13) {
+        let bytes = |at: u32| if at % 3 == 0 { 40 } else { 2000 + 3000 * (at as usize % 4) };
+        let items = (0_u32..last).map(|at| (at.to_be_bytes().to_vec(), vec![7; bytes(at)]));
+        let (wrong, long) = (vec![0], vec![255; 1000]);
+        let refused = match last % 3 {
+            0 => store.load_tree("loaded", 90, items.chain([(wrong, vec![7; 5000])]), Memory),
+            1 => store.load_tree("loaded", 90, items.chain([(long, vec![7; 5000])]), Memory),
+            _ => {
+                let ends = items.inspect(|(key, _)| assert!(key[..] != (last - 1).to_be_bytes()));
+                let load = || store.load_tree("loaded", 90, ends, Memory);
+                assert!(catch_unwind(AssertUnwindSafe(load)).is_err());
+                continue;
+            }
+        };
+        assert!(refused.is_err(), "{last} keys");
+    }
+    settle(&store);
+    assert_eq!(sound(&store).unreached, vec![]);
+    assert_eq!(store.stat().pages - store.stat().free_pages, before);
+}
+
+#[test]
+fn large_values_of_a_load_that_the_disk_has_no_room_for_become_free_when_there_is_some() {
+    let refused = (0..12).filter(|more| {
+        let (files, store) = empty();
+        settle(&store);
+        let (before, limit) = (store.stat().pages - store.stat().free_pages, 1 << 40);
+        files.set_capacity_bytes(Some(limit));
+        let available = files.space().expect("a disk").available_bytes;
+        files.set_capacity_bytes(Some(limit - available + more * 100_000));
+        let items = (0..150_u32).map(|at| (at.to_be_bytes(), vec![7; 9000]));
+        let loaded = store.load_tree("loaded", 90, items, Memory);
+        files.set_capacity_bytes(None);
+        settle(&store);
+        assert_eq!(sound(&store).unreached, vec![], "{more}");
+        let used = store.stat().pages - store.stat().free_pages;
+        assert!(loaded.is_ok() || used == before, "{used} pages are used");
+        loaded.is_err()
+    });
+    assert!(refused.count() > 3);
 }
 
 #[test]

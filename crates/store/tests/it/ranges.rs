@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use holdfast_io::fake::Random;
 use holdfast_store::Durability::Memory;
-use holdfast_store::{Store, Transaction, TransactionError, Tree};
+use holdfast_store::{KEPT_BYTES_MAX, KEY_BYTES_MAX, Store, Transaction, TransactionError, Tree};
 
 use crate::power::with_seeds;
 use crate::support::{machine, open};
@@ -176,5 +176,26 @@ fn a_value_is_looked_at_wherever_it_is() {
         assert_eq!(one.get_with(&tree, b"own", <[u8]>::len).expect("pages"), Some(4));
         one.delete(&tree, b"own").expect("there is room");
         assert_eq!(one.get_with(&tree, b"own", <[u8]>::len).expect("pages"), None);
+    }
+}
+
+#[test]
+fn a_range_is_deleted_whatever_it_has_but_by_one_who_keeps_his_changes_to_himself() {
+    let (store, _) = open(&machine(1));
+    let tree = store.tree("keys").expect("a tree");
+    let keys = (KEPT_BYTES_MAX / KEY_BYTES_MAX + 100) as u64;
+    let mut filling = store.begin();
+    for at in 0..keys {
+        let mut key = at.to_be_bytes().to_vec();
+        key.resize(KEY_BYTES_MAX, 0);
+        filling.put(&tree, &key, b"").expect("there is room");
+    }
+    filling.commit(Memory).expect("a log");
+    let deleted = store.begin_redo_only().delete_range::<&[u8]>(&tree, ..);
+    assert!(matches!(deleted, Err(TransactionError::TooLarge)), "{deleted:?}");
+    for _ in 0..2 {
+        let mut one = store.begin();
+        assert_eq!(one.delete_range::<&[u8]>(&tree, ..).expect("there is room"), keys);
+        one.abort().expect("there is room");
     }
 }
