@@ -38,6 +38,7 @@ pub(super) struct Leased {
 
 impl Lease for Leased {
     fn is_held(&self) -> bool {
+        // EDGE leased: what is to be in place is, for whoever acknowledges because of it.
         self.is_ready.load(Ordering::Acquire) && self.page.is_held()
     }
 
@@ -111,6 +112,7 @@ impl Leased {
             log.commit(log.marks().tail)?;
             if note(&*self.files, &self.held) {
                 relies(log, true);
+                // EDGE leased: the log and memory say what acknowledgements mean.
                 self.is_ready.store(true, Ordering::Release);
             }
         }

@@ -265,8 +265,9 @@ impl Store {
     }
 
     /// Frees pages that no tree leads to, and returns how many that were: a crash leaves some if it
-    /// comes between the end of a transaction and the return of its large values' pages. Rolls back
-    /// all losers first, and reads all trees, so it has the store alone. What it did is as durable
+    /// comes between the end of a transaction and the return of its large values' pages, which may
+    /// be long after it if snapshots show them: see [`Stat::unfreed_pages`]. Rolls back all losers
+    /// first, and reads all trees, so it has the store alone. What it did is as durable
     /// as the next transaction; where a crash interrupts it, the rest is freed by the next call.
     ///
     /// # Errors

@@ -157,11 +157,11 @@ impl Formers {
         self.shard(tree, key).find(reader.number, tree, key).unwrap_or(now)
     }
 
-    /// Whether a snapshot may show a key that is deleted, and that nobody has a lock on. Its leaf is
-    /// latched.
+    /// Whether a snapshot may show a key that is deleted, and that nobody has a lock on. Its leaf
+    /// is latched.
     pub(crate) fn shows(&self, tree: PageNumber, key: &[u8]) -> bool {
         // What is kept is what the key was where some snapshot stands. If that is never a value,
-        // all of its life lies behind or before every one of them.
+        // each of its lives lies between two of them, or behind all.
         self.are_wanted()
             && holds(Invariant::ShownKeysStay)
             && (self.shard(tree, key).has_value(tree, key)

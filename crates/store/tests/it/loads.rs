@@ -158,7 +158,8 @@ fn large_values_of_a_load_that_is_refused_or_panics_become_free_too() {
     let (_, store) = empty();
     let before = store.stat().pages - store.stat().free_pages;
     for last in (1..200_u32).step_by(13) {
-        let bytes = |at: u32| if at % 3 == 0 { 40 } else { 2000 + 3000 * (at as usize % 4) };
+        let bytes =
+            |at: u32| if at.is_multiple_of(3) { 40 } else { 2000 + 3000 * (at as usize % 4) };
         let items = (0_u32..last).map(|at| (at.to_be_bytes().to_vec(), vec![7; bytes(at)]));
         let (wrong, long) = (vec![0], vec![255; 1000]);
         let refused = match last % 3 {
