@@ -40,7 +40,7 @@ pub struct Stat {
     /// The store can be made again as it was at any moment from this place on, once the archive has
     /// that,
     pub kept_from: Rsn,
-    /// and up to this one, if runs are lost behind it. That is not behind `kept_from` where there is
+    /// and up to this one if runs are lost behind it. It is not behind `kept_from` where there is
     /// no such moment.
     pub kept_upto: Option<Rsn>,
     /// Transactions that are not rolled back yet, and that nobody runs any more.

@@ -121,6 +121,7 @@ fn json(Shown { trees, stat, statistics, losers, files, served_log }: &Shown) ->
         "losers": losers,
         "pages": stat.pages,
         "free_pages": stat.free_pages,
+        "unfreed_pages": stat.unfreed_pages,
         "kept_from_rsn": stat.kept_from.get(),
         "kept_upto_rsn": stat.kept_upto.map(Rsn::get),
         "lost_records": lost,
