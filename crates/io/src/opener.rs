@@ -54,7 +54,7 @@ impl Opener {
     /// Refuses a child.
     ///
     /// # Errors
-    /// [`io::ErrorKind::PermissionDenied`], which says what to do.
+    /// [`io::ErrorKind::PermissionDenied`], which says why.
     #[inline]
     pub fn check(self) -> io::Result<()> {
         if self.is_here() { Ok(()) } else { Err(forked()) }

@@ -66,7 +66,7 @@ pub struct Stat {
 /// was durable then, and is refused all else with [`CommitError::Failed`] and its like; dropping
 /// the log there does nothing.
 ///
-///  It is free for the next when the log and all that came
+/// It is free for the next when the log and all that came
 /// from it (replays, tails) are dropped. Dropping the log makes what was appended durable
 /// if the device lets it; [`Log::close`] says whether it did.
 pub struct Log<R, F> {
